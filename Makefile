@@ -1,0 +1,53 @@
+# Two commands are enough: `make run` and `make test`. Everything else is a step of these.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+DATA ?= ../shared/bench
+
+.PHONY: run test check format bench bench-recall bench-speed train model wheel docs clean
+
+run: model
+	@$(BIN)/rem demo
+
+test: model
+	$(BIN)/pytest -n 2 --dist loadgroup
+
+check: $(STAMP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+model: $(STAMP)
+	@$(BIN)/python tools/build_model.py
+
+wheel: model
+	$(BIN)/python -m build --wheel
+
+train: model
+	$(BIN)/python bench/train_ranker.py --data $(DATA)
+
+bench: bench-recall bench-speed
+
+bench-recall: model
+	$(BIN)/rem bench recall --data $(DATA)
+
+bench-speed: model
+	$(BIN)/pip install -q -c constraints.txt -e '.[bench]'
+	$(BIN)/python bench/speed.py
+
+docs: $(STAMP)
+	$(BIN)/python -m remanence.operations.reference docs/reference.md
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) dist build
