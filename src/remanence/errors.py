@@ -1,0 +1,80 @@
+"""Every error Remanence raises on purpose, in one tree; each message says what to do next.
+
+RemanenceError
+├── InvalidInput            the caller's value cannot be accepted (also a ValueError)
+├── NotFound                no such memory in this scope (also a LookupError)
+├── Conflict                the same idempotency key or external id with another content
+├── StoreError
+│   ├── StoreBusy           another process holds the write lock past the timeout
+│   ├── StoreFull           the disk or a quota is full; nothing was half-written
+│   ├── StoreCorrupt        the file is not a Remanence store or is damaged
+│   └── StoreVersion        a library or schema too old or too new
+├── EmbedderError
+│   ├── ModelMissing        the model's files are not there
+│   ├── ModelInvalid        the files are there and not what they should be
+│   └── EmbedderUnavailable an embeddings endpoint does not answer
+├── ConfigError             a setting cannot be read or understood
+└── Closed                  the memory was used after close()
+"""
+
+from __future__ import annotations
+
+
+class RemanenceError(Exception):
+    """The root: catch this to catch everything Remanence raises on purpose."""
+
+
+class InvalidInput(RemanenceError, ValueError):
+    """The value given cannot be accepted; the message names the argument and what it takes."""
+
+
+class NotFound(RemanenceError, LookupError):
+    """No such memory in this scope. Another tenant's id answers exactly the same."""
+
+
+class Conflict(RemanenceError):
+    """An idempotency key was used before for something else; use a new key."""
+
+
+class StoreError(RemanenceError):
+    """The store could not do what was asked; what was acknowledged before is safe."""
+
+
+class StoreBusy(StoreError):
+    """Another process held the write lock longer than `busy_timeout_s`; try again."""
+
+
+class StoreFull(StoreError):
+    """The disk is full: the write was rolled back, reads go on. Free space and try again."""
+
+
+class StoreCorrupt(StoreError):
+    """The file is damaged or not a Remanence store. Run `rem doctor`, or restore a backup."""
+
+
+class StoreVersion(StoreError):
+    """The SQLite library or the file's schema does not fit this version of Remanence."""
+
+
+class EmbedderError(RemanenceError):
+    """Text could not be turned into vectors."""
+
+
+class ModelMissing(EmbedderError):
+    """The embedding model's files are not where they were looked for."""
+
+
+class ModelInvalid(EmbedderError):
+    """The model's files are damaged or of a kind that cannot be used."""
+
+
+class EmbedderUnavailable(EmbedderError):
+    """The embeddings endpoint did not answer as it should."""
+
+
+class ConfigError(RemanenceError):
+    """A setting is unknown or has a value that cannot be used."""
+
+
+class Closed(RemanenceError):
+    """The memory is closed; open a new one."""

@@ -1,0 +1,167 @@
+"""The door: what callers hand in is checked here, refused with a reason or made into a value."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from remanence.errors import InvalidInput, NotFound
+from remanence.model.memory import Kind, State
+
+MAX_TEXT = 1_000_000
+MAX_LABEL = 1_024
+MAX_METADATA = 65_536
+MAX_DEPTH = 8
+MAX_INTEGER = 2**63 - 1
+
+# Names other memory systems use for types, and what they are here.
+KNOWN_AS = {
+    "short_term": "message",
+    "working": "memory.working (state with a TTL)",
+    "long_term": "semantic",
+    "fact": "semantic",
+    "context": "episodic",
+    "preference": "semantic",
+    "conversation": "message",
+    "archival": "semantic",
+}
+
+
+def text_of(what: str, value: object, most: int = MAX_TEXT) -> str:
+    """A text that can be stored and found: not empty, no NUL, no half characters, not endless."""
+    if not isinstance(value, str):
+        raise InvalidInput(f"{what} must be text, not {type(value).__name__}.")
+    if not value.strip():
+        raise InvalidInput(f"{what} is empty; there is nothing to remember or look for.")
+    if len(value) > most:
+        raise InvalidInput(
+            f"{what} has {len(value):,} characters and at most {most:,} are taken; "
+            "split it into several memories."
+        )
+    return _storable(what, value)
+
+
+def label_of(what: str, value: object) -> str | None:
+    """A short text or None."""
+    return None if value is None else text_of(what, value, MAX_LABEL)
+
+
+def kind_of(value: str) -> Kind:
+    """The kind by its name, or `InvalidInput` that says which there are."""
+    try:
+        return Kind(value)
+    except ValueError:
+        hint = KNOWN_AS.get(str(value))
+        advice = f" What others call {value!r} is {hint} here." if hint else ""
+        raise InvalidInput(
+            f"Unknown kind {value!r}; known: {', '.join(Kind)}.{advice}"
+        ) from None
+
+
+def kinds_of(values: str | Iterable[str] | None) -> tuple[Kind, ...]:
+    """Kinds by name: None for all, one or several."""
+    if values is None:
+        return ()
+    return tuple(kind_of(value) for value in ([values] if isinstance(values, str) else values))
+
+
+def state_of(value: str) -> State:
+    """The state by its name, or `InvalidInput` that says which there are."""
+    try:
+        return State(value)
+    except ValueError:
+        raise InvalidInput(f"Unknown state {value!r}; known: {', '.join(State)}.") from None
+
+
+def moment_of(what: str, value: object) -> datetime:
+    """A datetime in UTC, from one that carries a time zone or an ISO 8601 text that does."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            raise InvalidInput(f"{what} {value[:40]!r} is not an ISO 8601 date and time.") from None
+    if not isinstance(value, datetime):
+        raise InvalidInput(f"{what} must be a datetime, not {type(value).__name__}.")
+    if value.utcoffset() is None:
+        raise InvalidInput(
+            f"{what} has no time zone; pass e.g. datetime.now(timezone.utc), not a naive datetime."
+        )
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise InvalidInput(f"{what} lies outside the years 1 to 9999.") from None
+
+
+def metadata_of(value: object) -> dict[str, Any]:
+    """Plain JSON data with text keys, small and finite; a copy, so that the caller's may change."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise InvalidInput(f"metadata must be a mapping, not {type(value).__name__}.")
+    copied = {_key(key): _plain(f"metadata[{key!r}]", item, 1) for key, item in value.items()}
+    size = len(json.dumps(copied))
+    if size > MAX_METADATA:
+        raise InvalidInput(f"metadata takes {size:,} bytes as JSON; at most {MAX_METADATA:,} fit.")
+    return copied
+
+
+def _key(key: object) -> str:
+    return text_of("A metadata key", key, 128)
+
+
+def _plain(what: str, value: object, depth: int) -> Any:
+    if depth > MAX_DEPTH:
+        raise InvalidInput(f"{what} is nested deeper than {MAX_DEPTH} levels.")
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return _storable(what, value)
+    if isinstance(value, int | float):
+        return _number(what, value)
+    if isinstance(value, Mapping):
+        return {_key(k): _plain(what, item, depth + 1) for k, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
+        return [_plain(what, item, depth + 1) for item in value]
+    raise InvalidInput(
+        f"{what} is a {type(value).__name__}; metadata takes text, numbers, booleans, lists and "
+        "mappings (pass dates as .isoformat())."
+    )
+
+
+def _number(what: str, value: int | float) -> int | float:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidInput(f"{what} is {value!r}; only finite numbers can be kept.")
+    if isinstance(value, int) and abs(value) > MAX_INTEGER:
+        raise InvalidInput(f"{what} does not fit into 64 bits; pass it as text.")
+    return value
+
+
+def _storable(what: str, value: str) -> str:
+    if "\0" in value:
+        raise InvalidInput(f"{what} holds a NUL character; remove it.")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInput(
+            f"{what} holds half a character (a lone surrogate) at {error.start}; decode it anew, "
+            "e.g. text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace')."
+        ) from None
+    return value
+
+
+def id_of(value: object) -> str:
+    """A memory's id in its canonical form; anything that is no UUID is simply not here."""
+    try:
+        return str(UUID(value)) if isinstance(value, str) else str(UUID(str(value)))
+    except ValueError:
+        raise missing(value) from None
+
+
+def missing(id: object) -> NotFound:
+    """The one answer for an id that is not here, whoever's it may be."""
+    shown = str(id)[:64]
+    return NotFound(f"There is no memory {shown!r} here; check the id with `find` or `rem list`.")

@@ -1,0 +1,66 @@
+"""What an embedder gives back: the vector of a text, the codes of its tokens, and who made them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray: TypeAlias = NDArray[np.float32]
+ByteArray: TypeAlias = NDArray[np.uint8]
+Span: TypeAlias = tuple[int, int]
+
+CODE_BITS = 128
+CODE_BYTES = CODE_BITS // 8
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """Who made a vector. Vectors whose fingerprints differ are never compared.
+
+    `digest` covers the model's own bytes, `pooling` how tokens became one vector,
+    `codes` the version of the token codes ("" when the embedder makes none).
+    """
+
+    name: str
+    digest: str
+    dimension: int
+    pooling: str
+    codes: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.digest[:16]}:{self.dimension}:{self.pooling}:{self.codes}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Embedding:
+    """A text's unit vector, and one 16-byte sign code per content token (none if not supported)."""
+
+    vector: FloatArray  # (dimension,), length 1
+    codes: ByteArray  # (tokens, CODE_BYTES)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QueryEmbedding:
+    """A question's unit vector, and its content tokens in float with their place in the text."""
+
+    vector: FloatArray  # (dimension,), length 1
+    tokens: FloatArray  # (tokens, CODE_BITS), each of length 1
+    spans: tuple[Span, ...]  # where each of those tokens stands in the question
+
+
+def quantised(vector: FloatArray) -> bytes:
+    """A unit vector in 8 bits a dimension: a float32 step, then the int8 multiples of it."""
+    step = np.float32(max(float(np.abs(vector).max()), 1e-12) / 127)
+    return step.tobytes() + np.rint(vector / step).astype(np.int8).tobytes()
+
+
+def restored(packed: list[bytes]) -> FloatArray:
+    """The float vectors of `quantised` ones, a row each."""
+    if not packed:
+        return np.empty((0, 0), np.float32)
+    raw = np.frombuffer(b"".join(packed), np.int8).reshape(len(packed), -1)
+    steps = np.ascontiguousarray(raw[:, :4]).view(np.float32)
+    return raw[:, 4:].astype(np.float32) * steps

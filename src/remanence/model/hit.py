@@ -1,0 +1,71 @@
+"""What a search gives back: memories with a score, and the signals the score is made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from remanence.model.memory import MemoryRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One memory found. The values of `signals` add up to `score`.
+
+    `details` splits the signals further, by the ranker's own names; they add up to the same.
+    `passage` is the part of the text that matched best (the whole text when it is short).
+    """
+
+    memory: MemoryRecord
+    score: float
+    signals: Mapping[str, float]
+    passage: str
+    details: Mapping[str, float] = field(default_factory=dict)
+    similarity: float | None = None
+
+    @property
+    def relevance(self) -> float:
+        """The score squeezed into 0 to 1, for display and thresholds."""
+        return 1 / (1 + math.exp(-max(-60.0, min(60.0, self.score))))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Understanding:
+    """What recall read out of the question."""
+
+    terms: tuple[str, ...] = ()
+    people: tuple[str, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+class Hits(list[Hit]):
+    """A list of hits, best first, that also says how it came about.
+
+    `degraded` names the parts that could not take part (empty when all did); `understood` is what
+    was read out of the question.
+    """
+
+    def __init__(
+        self,
+        hits: Iterable[Hit] = (),
+        *,
+        understood: Understanding | None = None,
+        degraded: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(hits)
+        self.understood = understood or Understanding()
+        self.degraded = degraded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhyNot:
+    """Why a memory was not among the hits: the stage that dropped it, and the figures there."""
+
+    stage: str
+    explanation: str
+    rank: int | None = None
+    score: float | None = None
+    signals: Mapping[str, float] | None = None

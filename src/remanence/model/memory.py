@@ -1,0 +1,128 @@
+"""A memory, its kinds and states, and the history of its changes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from remanence.errors import InvalidInput
+
+Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Metadata: TypeAlias = Mapping[str, Any]
+
+EMPTY: Metadata = MappingProxyType({})
+
+
+class Kind(StrEnum):
+    """What sort of memory it is."""
+
+    MESSAGE = "message"
+    EPISODIC = "episodic"
+    SEMANTIC = "semantic"
+    PROCEDURAL = "procedural"
+    REFLECTION = "reflection"
+    SUMMARY = "summary"
+
+
+class State(StrEnum):
+    """Whether it takes part in recall. Only `active` memories are found unless asked otherwise."""
+
+    ACTIVE = "active"
+    ARCHIVED = "archived"
+    SUPERSEDED = "superseded"
+    QUARANTINED = "quarantined"
+
+
+def unit_interval(what: str, value: float) -> float:
+    """The value as a float between 0 and 1, or `InvalidInput`."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise InvalidInput(f"{what} must be a number from 0 to 1, not {value!r}.")
+    if not 0 <= value <= 1:
+        raise InvalidInput(f"{what} must lie between 0 and 1; got {value!r}.")
+    return float(value)
+
+
+def aware(what: str, value: datetime) -> datetime:
+    """The datetime itself if it carries a time zone, or `InvalidInput`."""
+    if not isinstance(value, datetime):
+        raise InvalidInput(f"{what} must be a datetime, not {type(value).__name__}.")
+    if value.tzinfo is None or value.utcoffset() is None:
+        raise InvalidInput(
+            f"{what} has no time zone; pass e.g. datetime.now(timezone.utc), not a naive datetime."
+        )
+    return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryRecord:
+    """One memory, as stored. `id` is a UUID; `external_id` is the caller's own id, if one came."""
+
+    id: str
+    text: str
+    tenant: str
+    happened_at: datetime
+    created_at: datetime
+    updated_at: datetime
+    kind: Kind = Kind.EPISODIC
+    state: State = State.ACTIVE
+    user_id: str | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+    external_id: str | None = None
+    role: str | None = None
+    speaker: str | None = None
+    importance: float = 0.5
+    pinned: bool = False
+    source: str | None = None
+    actor: str | None = None
+    origin: str | None = None
+    trust: float = 1.0
+    metadata: Metadata = field(default_factory=lambda: EMPTY)
+    superseded_by: str | None = None
+    version: int = 1
+    uses: int = 0
+    used_at: datetime | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("happened_at", "created_at", "updated_at"):
+            aware(name, getattr(self, name))
+        unit_interval("importance", self.importance)
+        unit_interval("trust", self.trust)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """One change in a memory's history: what was done, by whom, and the values it had before."""
+
+    version: int
+    verb: str
+    at: datetime
+    actor: str | None = None
+    reason: str | None = None
+    before: Metadata = field(default_factory=lambda: EMPTY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Association:
+    """A typed, directed link between two memories, as strong as `strength` (0 to 1)."""
+
+    source: str
+    target: str
+    type: str
+    strength: float
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Related:
+    """A memory reached over an association; `outgoing` when the link starts at the one asked."""
+
+    memory: MemoryRecord
+    type: str
+    strength: float
+    outgoing: bool

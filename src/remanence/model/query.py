@@ -1,0 +1,51 @@
+"""A question to the memory, checked and complete."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from remanence.errors import InvalidInput
+from remanence.model.filter import Filter
+from remanence.model.memory import Kind, State, aware, unit_interval
+from remanence.model.scope import Reach
+
+MAX_LIMIT = 10_000
+MAX_QUERY = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """What `search` was asked. `since` and `until` bound `happened_at`, half-open."""
+
+    text: str
+    reach: Reach
+    now: datetime
+    limit: int = 10
+    kinds: tuple[Kind, ...] = ()
+    states: tuple[State, ...] = (State.ACTIVE,)
+    since: datetime | None = None
+    until: datetime | None = None
+    known_at: datetime | None = None
+    where: Filter | None = None
+    min_score: float | None = None
+    min_trust: float = 0.0
+    time_weight: float | None = None
+    diversity: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_limit(self.limit)
+        aware("now", self.now)
+        for name in ("since", "until", "known_at"):
+            if getattr(self, name) is not None:
+                aware(name, getattr(self, name))
+        unit_interval("min_trust", self.min_trust)
+        unit_interval("diversity", self.diversity)
+        if self.time_weight is not None and not 0 <= self.time_weight <= 100:
+            raise InvalidInput("time_weight must lie between 0 and 100.")
+
+
+def check_limit(limit: int) -> None:
+    """Refuse a limit that is not a whole number from 1 to `MAX_LIMIT`."""
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
+        raise InvalidInput(f"limit must be a whole number from 1 to {MAX_LIMIT}; got {limit!r}.")

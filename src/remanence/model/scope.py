@@ -1,0 +1,61 @@
+"""Whose memory: the tenant is the wall, user, agent and session are rooms behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from remanence.errors import InvalidInput
+
+MAX_NAME = 256
+
+
+def check_name(what: str, value: str | None) -> None:
+    """Refuse a scope name that could not be stored alike everywhere."""
+    if value is None:
+        return
+    if not isinstance(value, str):
+        raise InvalidInput(f"{what} must be text, not {type(value).__name__}.")
+    if not value or len(value) > MAX_NAME or not value.isprintable():
+        raise InvalidInput(
+            f"{what} must be 1 to {MAX_NAME} printable characters; got {value[:40]!r}."
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Where a memory is written. What is left out is *none*."""
+
+    tenant: str
+    user_id: str | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+
+    def __post_init__(self) -> None:
+        check_name("tenant", self.tenant)
+        check_name("user_id", self.user_id)
+        check_name("agent_id", self.agent_id)
+        check_name("session_id", self.session_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """What a read may see, inside one tenant. Agent and session left out mean *any*.
+
+    `user_id` left out means the memories that belong to no user; `include_shared` adds those to a
+    user's own; `all_users` means every user of the tenant.
+    """
+
+    tenant: str
+    user_id: str | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+    include_shared: bool = False
+    all_users: bool = False
+
+    def __post_init__(self) -> None:
+        check_name("tenant", self.tenant)
+        check_name("user_id", self.user_id)
+        check_name("agent_id", self.agent_id)
+        check_name("session_id", self.session_id)
+        if self.all_users and self.user_id is not None:
+            raise InvalidInput("Give either user_id or all_users=True, not both.")

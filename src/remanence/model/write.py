@@ -1,0 +1,123 @@
+"""What one transaction does to a store: insert, revise, remove; and the vectors that go with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from remanence.model.embedding import Fingerprint
+from remanence.model.memory import MemoryRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """One embedded stretch of a memory's text: `text[start:stop]`, inside passage `passage`.
+
+    `vector` is packed by `quantised`; `codes` holds 16 bytes per content token.
+    """
+
+    part: int
+    passage: int
+    start: int
+    stop: int
+    vector: bytes
+    codes: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pieces:
+    """All pieces of one memory, made by one embedder."""
+
+    fingerprint: Fingerprint
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Insert:
+    """A new memory. Without pieces it is found by its words until it is embedded."""
+
+    record: MemoryRecord
+    pieces: Pieces | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revise:
+    """New values for some fields of a memory; its old ones go into the history.
+
+    With `expected`, the change happens only if the memory still has that version (`Conflict`).
+    When `changes` holds a new text, `pieces` replace the old ones.
+    """
+
+    id: str
+    changes: Mapping[str, Any]
+    verb: str
+    at: datetime
+    actor: str | None = None
+    reason: str | None = None
+    pieces: Pieces | None = None
+    expected: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remove:
+    """Erase a memory and all that was stored with it."""
+
+    id: str
+
+
+Action: TypeAlias = Insert | Revise | Remove
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """An idempotency key and the digest of the request that used it."""
+
+    key: str
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Actions of one tenant that happen together or not at all."""
+
+    tenant: str
+    at: datetime
+    actions: tuple[Action, ...]
+    receipt: Receipt | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """The records as they now stand, in the order of the actions (removed ones left out).
+
+    `repeated` is true when the receipt was known: nothing was written, the earlier records came.
+    """
+
+    records: tuple[MemoryRecord, ...]
+    repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing `doctor` looked at: how many were wrong, and how many were mended."""
+
+    check: str
+    problems: int
+    repaired: int = 0
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreStats:
+    """Counts and sizes of one tenant's part of a store (bytes are of the whole store)."""
+
+    memories: int
+    by_kind: Mapping[str, int] = field(default_factory=dict)
+    by_state: Mapping[str, int] = field(default_factory=dict)
+    by_day: Mapping[str, int] = field(default_factory=dict)
+    associations: int = 0
+    pending: int = 0
+    bytes_on_disk: int = 0
+    bytes_by_part: Mapping[str, int] = field(default_factory=dict)

@@ -1,0 +1,212 @@
+"""The Store ports: several small contracts that one backend fulfils together.
+
+Everything is bounded by a tenant. A *partition* is a number that stands for one (tenant, user_id);
+a *key* is a number that stands for one memory, never used twice. Keys and partitions never leave
+the process; ids do. Failures are `StoreError`s; a failed write has changed nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from remanence.model.embedding import Fingerprint
+from remanence.model.filter import Filter
+from remanence.model.memory import Association, MemoryRecord, Related, Revision
+from remanence.model.scope import Reach
+from remanence.model.write import Batch, Finding, Pieces, StoreStats, Written
+
+Keys = NDArray[np.int64]
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Trait:
+    """The small facts recall needs of a memory, without its text."""
+
+    key: int
+    partition: int
+    session: str | None
+    agent: str | None
+    speaker: str | None
+    role: str | None
+    kind: str
+    state: str
+    happened: int  # microseconds since 1970, UTC
+    created: int
+    terms: int  # length in index terms
+    characters: int
+    flags: int  # remanence.text.flags of the text
+    importance: float
+    trust: float
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One entry of the change feed: look at this memory again."""
+
+    seq: int
+    partition: int
+    key: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPiece:
+    """A piece with the memory it belongs to."""
+
+    key: int
+    part: int
+    start: int
+    stop: int
+    passage: int
+    vector: bytes
+    codes: bytes
+
+
+class Archive(Protocol):
+    """Memories: written in transactions, read by id or by condition."""
+
+    def write(self, batch: Batch) -> Written:
+        """Do all of it in one durable transaction: rows, words, vectors, history, change feed.
+
+        `NotFound` if a revised or removed id is not this tenant's; `Conflict` if a receipt's key
+        was used for another request or an expected version has passed. A known receipt repeats
+        the earlier answer and writes nothing.
+        """
+
+    def get(self, tenant: str, ids: Sequence[str]) -> list[MemoryRecord]:
+        """The tenant's memories with these ids, in any state, in that order; unknown ones left out."""
+
+    def find(
+        self,
+        reach: Reach,
+        where: Filter | None = None,
+        *,
+        limit: int = 100,
+        offset: int = 0,
+        newest_first: bool = True,
+    ) -> list[MemoryRecord]:
+        """Memories that satisfy the filter, ordered by `happened_at`, then by insertion."""
+
+    def count(self, reach: Reach, where: Filter | None = None) -> int:
+        """How many `find` would give without a limit."""
+
+    def history(self, tenant: str, id: str) -> list[Revision]:
+        """Every change of a memory, oldest first, beginning with its insertion; else `NotFound`."""
+
+    def note_uses(self, tenant: str, uses: Sequence[tuple[str, datetime]]) -> None:
+        """Add to the use counts of memories; ids that are gone are passed over."""
+
+    def note_feedback(
+        self, tenant: str, id: str, *, useful: bool, query: str | None, at: datetime
+    ) -> None:
+        """Record whether a memory helped; `NotFound` if it is not this tenant's."""
+
+    def scan(self, tenant: str | None, after: int = 0) -> Iterator[tuple[int, MemoryRecord]]:
+        """Every memory in order of key, in any state, streamed with its key."""
+
+
+class Links(Protocol):
+    """Typed associations between memories of one tenant."""
+
+    def associate(self, tenant: str, link: Association) -> Association:
+        """Add the link, or give an existing one of that type the new strength."""
+
+    def related(
+        self, tenant: str, id: str, *, type: str | None, direction: str, limit: int
+    ) -> list[Related]:
+        """Linked memories that are active, strongest first; direction out, in or both."""
+
+    def dissociate(self, tenant: str, source: str, target: str, type: str | None) -> int:
+        """Remove links from source to target; how many there were."""
+
+    def links(self, tenant: str) -> Iterator[Association]:
+        """Every association of the tenant, for export."""
+
+
+class RecallSource(Protocol):
+    """What recall and the indexes read. All of it is by partition or key, never across tenants."""
+
+    def partitions(self, reach: Reach) -> list[int]:
+        """The partitions a read may see; those that do not exist yet are left out."""
+
+    def position(self) -> int:
+        """The newest `seq` of the change feed; cheap enough for every search."""
+
+    def changes(self, after: int, limit: int) -> list[Change]:
+        """Feed entries after `after`, in order."""
+
+    def traits(self, partition: int, keys: Sequence[int] | None = None) -> list[Trait]:
+        """Traits of a partition's memories, or of those of the given keys that are in it."""
+
+    def keys(self, partition: int, where: Filter) -> Keys:
+        """Keys in the partition that satisfy the filter, ascending."""
+
+    def postings(self, partition: int, terms: Sequence[str], budget: int) -> list[Keys]:
+        """For each term the keys of the memories that hold it, a key once per occurrence.
+
+        Rare terms first: when the total passes `budget`, the commonest terms come back empty.
+        """
+
+    def records(self, keys: Sequence[int]) -> dict[int, MemoryRecord]:
+        """Whole records by key; keys that are gone are left out."""
+
+    def key_of(self, tenant: str, id: str) -> tuple[int, int] | None:
+        """(partition, key) of a tenant's memory."""
+
+
+class Vectors(Protocol):
+    """Stored pieces, by the embedder that made them."""
+
+    def pieces(self, fingerprint: Fingerprint, keys: Sequence[int]) -> list[StoredPiece]:
+        """All pieces of these memories made by that embedder, by key and part."""
+
+    def scan_vectors(
+        self, fingerprint: Fingerprint, partition: int
+    ) -> Iterator[tuple[int, int, bytes]]:
+        """(key, part, vector) of a whole partition, by key and part."""
+
+    def unembedded(self, fingerprint: Fingerprint, limit: int) -> list[tuple[int, MemoryRecord]]:
+        """Memories that have no pieces from that embedder yet, oldest first."""
+
+    def count_unembedded(self, fingerprint: Fingerprint) -> int:
+        """How many those are."""
+
+    def put_pieces(self, made: Sequence[tuple[int, str, Pieces]]) -> int:
+        """Store pieces for (key, text they were made from) and announce them in the feed.
+
+        A memory that is gone or whose text changed meanwhile is passed over; how many were kept.
+        """
+
+    def forget_embedders(self, keep: Fingerprint) -> int:
+        """Remove the pieces of every other embedder, in small transactions; how many."""
+
+
+class Upkeep(Protocol):
+    """Care of the whole store."""
+
+    @property
+    def identity(self) -> str:
+        """A name that is unique to this store and changes when it is restored."""
+
+    def backup(self, target: Path, progress: Progress | None = None) -> None:
+        """A consistent copy, made while others read and write; appears whole or not at all."""
+
+    def doctor(self, *, repair: bool, fingerprint: Fingerprint | None) -> list[Finding]:
+        """Check file, digests, text index and vectors against the rows; mend what can be mended."""
+
+    def stats(self, tenant: str) -> StoreStats:
+        """Counts and sizes."""
+
+    def close(self) -> None:
+        """Release everything; safe to call twice."""
+
+
+class Store(Archive, Links, RecallSource, Vectors, Upkeep, Protocol):
+    """All of the above: what a backend is."""

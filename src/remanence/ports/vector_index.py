@@ -1,0 +1,57 @@
+"""The VectorIndex port: nearest pieces of a partition, kept up to date by the change feed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from remanence.model.embedding import FloatArray
+from remanence.ports.store import Keys
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Nearest:
+    """Pieces nearest to a vector, best first: memory key, part and cosine of each."""
+
+    keys: Keys
+    parts: NDArray[np.int64]
+    scores: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexStats:
+    """What the index holds in memory."""
+
+    vectors: int
+    bytes_in_memory: int
+    position: int
+
+
+class VectorIndex(Protocol):
+    """A cache over the store's pieces of one fingerprint; it can always be rebuilt from there.
+
+    Before every answer it applies the feed up to the store's position, idempotently. Thread-safe.
+    """
+
+    def nearest(
+        self, partition: int, vector: FloatArray, limit: int, allowed: Keys | None = None
+    ) -> Nearest:
+        """The nearest pieces among those of `allowed` memories (ascending keys; None: all).
+
+        At least `limit` pieces come back whenever that many are there.
+        """
+
+    def stats(self) -> IndexStats:
+        """Size and position."""
+
+    def flush(self) -> None:
+        """Write the cache file, if there is one, so that the next start is quick."""
+
+    def rebuild(self) -> None:
+        """Forget everything, cache file included; the next search reads the store again."""
+
+    def close(self) -> None:
+        """Flush and release; safe to call twice."""
