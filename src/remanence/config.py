@@ -1,0 +1,193 @@
+"""Settings: arguments › environment › YAML or TOML file › defaults. Nothing else reads either.
+
+Plain dataclass on purpose: a settings library cost 0.14 s and 27 MB at start, more than the index.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import platformdirs
+
+from remanence.errors import ConfigError
+
+PREFIX = "REMANENCE_"
+CONFIG_FILES = ("remanence.toml", "remanence.yaml", "remanence.yml", "agent_config.yaml")
+
+# Names of other systems that mean the same here; our own name wins when both are set.
+ENVIRONMENT_ALIASES = {
+    "MEMORY_DB_URL": "database",
+    "LT_MEMORY_DATABASE_URL": "database",
+    "FAISS_INDEX_PATH": "index_path",
+    "EMBEDDING_MODEL": "embedder",
+    "USE_GPU": "device",
+}
+FILE_ALIASES = {
+    "memory.sqlite.database": "database",
+    "memory.chroma.embedding_model": "embedder",
+}
+# Keys of other systems' files that are understood and have no effect here.
+FILE_IGNORED = ("memory.sqlite.pragmas", "memory.chroma", "memory.redis")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Every setting with its default; `docs/settings.md` is made from this table."""
+
+    database: str = ""
+    tenant: str = "default"
+    embedder: str = "all-MiniLM-L6-v2"
+    embedder_url: str = ""
+    embedder_key: str = ""
+    device: str = "cpu"
+    threads: int = 0
+    cache: str = ""
+    index_path: str = ""
+    max_memory_mb: float = 90.0
+    durability: str = "full"
+    busy_timeout_s: float = 10.0
+    max_text: int = 1_000_000
+    importance_weight: float = 0.2
+    recency_weight: float = 0.3
+    decay: float = 0.95
+    time_weight: float = 0.1
+    ranker: str = ""
+
+    def __post_init__(self) -> None:
+        _choice("device", self.device, ("cpu", "cuda", "auto"))
+        _choice("durability", self.durability, ("full", "normal"))
+        _between("max_memory_mb", self.max_memory_mb, 8, 1_000_000)
+        _between("busy_timeout_s", self.busy_timeout_s, 0, 3600)
+        _between("threads", self.threads, 0, 1024)
+        _between("max_text", self.max_text, 1, 10_000_000)
+        _between("decay", self.decay, 0, 1)
+        for name in ("importance_weight", "recency_weight", "time_weight"):
+            _between(name, getattr(self, name), 0, 100)
+
+    @property
+    def database_url(self) -> str:
+        """Where the memories live: as set, or a file in the user's data directory."""
+        return self.database or str(Path(platformdirs.user_data_dir("remanence")) / "memory.db")
+
+    @property
+    def cache_folder(self) -> Path:
+        """Where models built or fetched on this machine lie."""
+        return Path(self.cache or platformdirs.user_cache_dir("remanence"))
+
+
+HELP: Mapping[str, str] = {
+    "database": "a path, `:memory:` or `sqlite:///path`; empty: a file in the data directory",
+    "tenant": "who is logged in; no verb reads across tenants",
+    "embedder": "a model's name, a folder, a hub name, or the endpoint's model with embedder_url",
+    "embedder_url": "an OpenAI-compatible endpoint, e.g. `http://127.0.0.1:11434/v1`",
+    "embedder_key": "the endpoint's API key, if it wants one",
+    "device": "cpu, cuda or auto, for embedding; search always runs on the CPU",
+    "threads": "threads for embedding; 0 lets the library choose",
+    "cache": "folder for models built or fetched here; empty: the user's cache directory",
+    "index_path": "file of the vector index; empty: beside the database",
+    "max_memory_mb": "index, caches and buffers together; `stats` reports what is used",
+    "durability": "full: nothing acknowledged is lost in a power cut; normal: the last may be",
+    "busy_timeout_s": "how long a write waits for another process",
+    "max_text": "longest text of one memory, in characters",
+    "importance_weight": "how much importance adds to a score",
+    "recency_weight": "how much recency adds to a score",
+    "decay": "what is left of importance after a day",
+    "time_weight": "how fast recency fades, per day",
+    "ranker": "a JSON file of weights made by `rem bench train`; empty: the built-in ones",
+}
+
+
+def load_settings(
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    file: str | Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Settings:
+    """The settings in force. `overrides` that are None count as not given."""
+    env = os.environ if environment is None else environment
+    merged: dict[str, Any] = {}
+    merged |= _from_file(file or env.get(f"{PREFIX}CONFIG"))
+    merged |= _from_environment(env)
+    merged |= {name: value for name, value in (overrides or {}).items() if value is not None}
+    known = {field.name for field in fields(Settings)}
+    if unknown := sorted(set(merged) - known):
+        raise ConfigError(f"Unknown setting {unknown[0]!r}; known: {', '.join(sorted(known))}.")
+    return Settings(**{name: _typed(name, value) for name, value in merged.items()})
+
+
+def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:
+    found = {name: env[alias] for alias, name in ENVIRONMENT_ALIASES.items() if env.get(alias)}
+    if "USE_GPU" in env and "device" in found:
+        found["device"] = "auto" if _truth(env["USE_GPU"]) else "cpu"
+    own = (field.name for field in fields(Settings))
+    return found | {n: env[PREFIX + n.upper()] for n in own if env.get(PREFIX + n.upper())}
+
+
+def _from_file(named: str | Path | None) -> dict[str, Any]:
+    path = Path(named) if named else _usual_file()
+    if path is None:
+        return {}
+    flat = dict(_flattened(_parsed(path)))
+    renamed = {FILE_ALIASES.get(name, name): value for name, value in flat.items()}
+    return {n: v for n, v in renamed.items() if not n.startswith(FILE_IGNORED)}
+
+
+def _usual_file() -> Path | None:
+    here = (Path(name) for name in CONFIG_FILES)
+    user = Path(platformdirs.user_config_dir("remanence")) / "remanence.toml"
+    return next((path for path in (*here, user) if path.is_file()), None)
+
+
+def _parsed(path: Path) -> Mapping[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+        data = tomllib.loads(text) if path.suffix == ".toml" else _yaml(text)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"The settings file {path} cannot be read: {error}") from error
+    if not isinstance(data, Mapping):
+        raise ConfigError(f"The settings file {path} must hold names and values.")
+    return data
+
+
+def _yaml(text: str) -> Any:
+    import yaml
+
+    try:
+        return yaml.safe_load(text) or {}
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error
+
+
+def _flattened(data: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    found: list[tuple[str, Any]] = []
+    for name, value in data.items():
+        path = f"{prefix}{name}"
+        found += _flattened(value, f"{path}.") if isinstance(value, Mapping) else [(path, value)]
+    return found
+
+
+def _typed(name: str, value: Any) -> Any:
+    wanted = get_type_hints(Settings)[name]
+    try:
+        return wanted(value)
+    except (TypeError, ValueError):
+        raise ConfigError(f"{name} must be a {wanted.__name__}; got {value!r}.") from None
+
+
+def _truth(value: str) -> bool:
+    return value.strip().lower() in ("1", "true", "yes", "on")
+
+
+def _choice(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ConfigError(f"{name} must be one of {', '.join(known)}; got {value!r}.")
+
+
+def _between(name: str, value: float, low: float, high: float) -> None:
+    if not low <= value <= high:
+        raise ConfigError(f"{name} must lie between {low} and {high}; got {value!r}.")

@@ -1,0 +1,1 @@
+"""Measuring recall: public question sets, metrics, baselines in the same run, and training."""

@@ -1,0 +1,59 @@
+"""Logistic regression by Newton's method: standardised, weighted, ridge-penalised. NumPy only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """A linear model over standardised columns."""
+
+    mean: Array
+    scale: Array
+    weight: Array
+    base: float
+
+    def score(self, figures: NDArray[np.floating]) -> Array:
+        """The log-odds of each row."""
+        return (figures - self.mean) / self.scale @ self.weight + self.base
+
+
+def fit(
+    figures: NDArray[np.floating], gold: NDArray[np.bool_], importance: Array, ridge: float = 1.0
+) -> Fitted:
+    """Fit rows to gold labels; `importance` weighs the rows, classes are balanced inside."""
+    figures = np.asarray(figures, np.float64)
+    mean = np.average(figures, axis=0, weights=importance)
+    scale = np.sqrt(np.average((figures - mean) ** 2, axis=0, weights=importance))
+    scale = np.where(scale > 1e-9, scale, 1.0)
+    columns = np.column_stack([(figures - mean) / scale, np.ones(len(figures))])
+    weights = _balanced(gold, importance)
+    solution = _newton(columns, gold.astype(np.float64), weights, ridge)
+    return Fitted(mean, scale, solution[:-1], float(solution[-1]))
+
+
+def _balanced(gold: NDArray[np.bool_], importance: Array) -> Array:
+    total = importance.sum()
+    positive, negative = importance[gold].sum(), importance[~gold].sum()
+    return importance * np.where(gold, total / (2 * positive), total / (2 * negative))
+
+
+def _newton(columns: Array, gold: Array, weights: Array, ridge: float) -> Array:
+    penalty = np.full(columns.shape[1], ridge)
+    penalty[-1] = 1e-9
+    solution = np.zeros(columns.shape[1])
+    for _ in range(50):
+        odds = 1 / (1 + np.exp(-np.clip(columns @ solution, -30, 30)))
+        slope = columns.T @ (weights * (odds - gold)) + penalty * solution
+        curve = (columns * (weights * odds * (1 - odds))[:, None]).T @ columns
+        step = np.linalg.solve(curve + np.diag(penalty), slope)
+        solution -= step
+        if np.abs(step).max() < 1e-8:
+            break
+    return solution

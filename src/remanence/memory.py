@@ -1,0 +1,517 @@
+"""The memory: remember, recall, explain. The public face of the library."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from uuid import UUID
+
+import numpy as np
+
+from remanence.clock import Clock, IdMaker, SystemClock
+from remanence.config import Settings, load_settings
+from remanence.errors import Closed, InvalidInput
+from remanence.layers.cleanup import Cleanup, believed, cleanup_filter
+from remanence.model.filter import Filter, parse_filter
+from remanence.model.hit import Hit, Hits, WhyNot
+from remanence.model.memory import (
+    Association,
+    Kind,
+    MemoryRecord,
+    Related,
+    Revision,
+    State,
+    unit_interval,
+)
+from remanence.model.query import Query, check_limit
+from remanence.model.scope import Reach, Scope
+from remanence.model.stats import Stats
+from remanence.model.write import Finding
+from remanence.ports.store import Progress
+from remanence.recall.ask import query_of, where_of
+from remanence.model import accept
+from remanence.remember.draft import changes_of, fields_of, record_of
+from remanence.remember.messages import message_of
+from remanence.wiring import Parts, assemble, measure_memory
+
+USES_HELD = 64
+PAGE = 1_000
+
+
+class Memory:
+    """A long-term memory in one file (or in a server's database), behind one tenant's wall.
+
+    >>> with Memory(":memory:") as memory:
+    ...     _ = memory.add("Ana moved to Lisbon", user_id="alice")
+    ...     memory.search("where does Ana live?", user_id="alice")[0].memory.text
+    'Ana moved to Lisbon'
+    """
+
+    def __init__(
+        self,
+        database: str | Path | None = None,
+        *,
+        tenant: str | None = None,
+        config: str | Path | None = None,
+        clock: Clock | None = None,
+        ids: Callable[[], UUID] | None = None,
+        **settings: Any,
+    ) -> None:
+        given = {"database": None if database is None else str(database), "tenant": tenant}
+        self.settings: Settings = load_settings(given | settings, file=config)
+        self.tenant = Scope(tenant=self.settings.tenant).tenant
+        self._clock = clock or SystemClock()
+        self._new_id = ids or IdMaker()
+        self._parts = assemble(self.settings, self._clock)
+        self._uses: list[tuple[str, datetime]] = []
+        self._uses_lock = threading.Lock()
+        self._closed = False
+
+    # -- remember
+
+    def add(
+        self,
+        text: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        kind: str = Kind.EPISODIC,
+        importance: float | None = None,
+        happened_at: datetime | None = None,
+        source: str | None = None,
+        actor: str | None = None,
+        origin: str | None = None,
+        trust: float = 1.0,
+        metadata: Mapping[str, Any] | None = None,
+        pinned: bool = False,
+        speaker: str | None = None,
+        role: str | None = None,
+        external_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> MemoryRecord:
+        """Remember a text. It is durable when this returns.
+
+        Importance is computed when not given; `happened_at` is now when not given. With an
+        `idempotency_key`, a repeated call gives the first call's record and writes nothing.
+        """
+        fields = {n: v for n, v in locals().items() if n not in ("self", "idempotency_key")}
+        return self._insert([fields], idempotency_key)[0]
+
+    def add_many(
+        self,
+        memories: Iterable[str | Mapping[str, Any]],
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> list[MemoryRecord]:
+        """Remember several, together or not at all: texts, or mappings of `add`'s arguments."""
+        shared = {"user_id": user_id, "agent_id": agent_id, "session_id": session_id}
+        items = [{"text": m} if isinstance(m, str) else dict(m) for m in memories]
+        return self._insert([shared | item for item in items], idempotency_key)
+
+    def add_messages(
+        self,
+        messages: Iterable[Mapping[str, Any]],
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        source: str | None = None,
+        trust: float = 1.0,
+        idempotency_key: str | None = None,
+    ) -> list[MemoryRecord]:
+        """Remember the turns of a conversation, in order, together or not at all.
+
+        Each is {"role", "content"} and optionally "name", "at", "id", "metadata". The id is kept
+        as `external_id`.
+        """
+        shared = {"user_id": user_id, "agent_id": agent_id, "session_id": session_id}
+        shared |= {"source": source, "trust": trust}
+        read = [message_of(message, n) for n, message in enumerate(messages)]
+        return self._insert([shared | fields_of(message) for message in read], idempotency_key)
+
+    def update(
+        self, id: str, *, actor: str | None = None, reason: str | None = None, **changes: Any
+    ) -> MemoryRecord:
+        """Change fields of a memory (text, kind, importance, metadata, …); the old values are kept.
+
+        `metadata` is replaced as a whole. Changing to what it already is does nothing.
+        """
+        before = self.get(id)
+        wanted = changes_of(changes, self.settings.max_text)
+        new = {name: value for name, value in wanted.items() if value != getattr(before, name)}
+        if not new:
+            return before
+        after = replace(before, **new)
+        return self._open.writer.revise(
+            before, after, new, verb="updated", actor=actor, reason=reason
+        )
+
+    def pin(self, id: str, pinned: bool = True) -> MemoryRecord:
+        """Pin a memory, so that no rule ever forgets it; or unpin it."""
+        return self.update(id, pinned=pinned)
+
+    def forget(
+        self,
+        id: str | Iterable[str] | None = None,
+        *,
+        filters: Mapping[str, Any] | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        all_users: bool = False,
+        erase: bool = False,
+        dry_run: bool = False,
+        actor: str | None = None,
+        reason: str | None = None,
+    ) -> list[MemoryRecord]:
+        """Forget memories by id, or those a filter finds in a scope; gives what is forgotten.
+
+        Forgotten memories are archived: no search finds them and `update(id, state="active")`
+        brings them back. With `erase=True` they are removed for good, their bytes with them.
+        Without an id there must be filters, a user, an agent or a session.
+        """
+        if id is not None:
+            records = self._all_of([id] if isinstance(id, str) else list(id))
+        else:
+            reach = self._reach(user_id, agent_id, session_id, all_users=all_users)
+            records = self._matching(reach, filters, erase)
+        if not dry_run and erase:
+            self._open.writer.remove(records)
+        elif not dry_run:
+            active = [record for record in records if record.state != State.ARCHIVED]
+            self._open.writer.change_all(
+                active, {"state": State.ARCHIVED}, verb="forgot", actor=actor, reason=reason
+            )
+        return records
+
+    def cleanup(
+        self,
+        *,
+        max_age_days: float = 30,
+        min_importance: float = 0.3,
+        user_id: str | None = None,
+        all_users: bool = False,
+        dry_run: bool = True,
+        now: datetime | None = None,
+    ) -> Cleanup:
+        """Archive what is older than `max_age_days` and less important than `min_importance`.
+
+        Pinned memories stay. A clock that stands years after the last write is not believed:
+        pass `now` to say that it is right.
+        """
+        reach = self._reach(user_id, all_users=all_users)
+        newest = self._open.store.find(reach, limit=1)
+        moment = accept.moment_of("now", now) if now else believed(self._clock.now(), newest)
+        where = cleanup_filter(moment - timedelta(days=max_age_days), min_importance)
+        found = self._everything(reach, where)
+        if not dry_run:
+            self._open.writer.change_all(found, {"state": State.ARCHIVED}, verb="cleaned up")
+        return Cleanup(dry_run=dry_run, memories=tuple(found))
+
+    # -- recall
+
+    def search(
+        self,
+        query: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        limit: int = 10,
+        kinds: str | Iterable[str] | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+        now: datetime | None = None,
+        filters: Mapping[str, Any] | None = None,
+        states: str | Iterable[str] | None = None,
+        min_score: float | None = None,
+        min_trust: float = 0.0,
+        time_weight: float | None = None,
+        diversity: float = 0.0,
+        include_shared: bool = False,
+        all_users: bool = False,
+    ) -> Hits:
+        """The memories that answer best, best first; `limit` of them whenever that many match.
+
+        `since`/`until` bound when it happened; `as_of` leaves out what happened later, `known_at`
+        what was learned later. `now` is what "last May" or "yesterday" count from.
+        """
+        arguments = {n: v for n, v in locals().items() if n not in ("self", "query")}
+        hits = self._open.recall.search(self._query(query, arguments))
+        self._used(hits)
+        return hits
+
+    def why_not(self, query: str, id: str, **arguments: Any) -> WhyNot:
+        """Why `search(query, **arguments)` does not return this memory: the stage that dropped it."""
+        return self._open.recall.why_not(self._query(query, arguments), accept.id_of(id))
+
+    def get(self, id: str) -> MemoryRecord:
+        """The memory with this id, in whatever state it is; `NotFound` if it is not here."""
+        found = self._open.store.get(self.tenant, [accept.id_of(id)])
+        if not found:
+            raise accept.missing(id)
+        return found[0]
+
+    def find(
+        self,
+        *,
+        filters: Mapping[str, Any] | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        kinds: str | Iterable[str] | None = None,
+        states: str | Iterable[str] | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 100,
+        offset: int = 0,
+        newest_first: bool = True,
+        include_shared: bool = False,
+        all_users: bool = False,
+    ) -> list[MemoryRecord]:
+        """Memories that satisfy conditions, by when they happened; no ranking."""
+        check_limit(limit)
+        if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
+            raise InvalidInput(f"offset must be 0 or more; got {offset!r}.")
+        reach = self._reach(user_id, agent_id, session_id, include_shared, all_users)
+        where = where_of(filters, kinds, states, since, until)
+        return self._open.store.find(
+            reach, where, limit=limit, offset=offset, newest_first=newest_first
+        )
+
+    def count(
+        self,
+        *,
+        filters: Mapping[str, Any] | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        kinds: str | Iterable[str] | None = None,
+        states: str | Iterable[str] | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        include_shared: bool = False,
+        all_users: bool = False,
+    ) -> int:
+        """How many memories satisfy the conditions."""
+        reach = self._reach(user_id, agent_id, session_id, include_shared, all_users)
+        return self._open.store.count(reach, where_of(filters, kinds, states, since, until))
+
+    def history(self, id: str) -> list[Revision]:
+        """Every change of a memory, oldest first, with the values it had before."""
+        return self._open.store.history(self.tenant, accept.id_of(id))
+
+    def similarity(self, a: str, b: str) -> float:
+        """The cosine of two texts, or of two memories given by id."""
+        texts = [self._text_of(side) for side in (a, b)]
+        first, second = self._open.embedder.embed(texts)
+        return float(np.dot(first.vector, second.vector))
+
+    # -- associations and feedback
+
+    def associate(
+        self, a: str, b: str, type: str = "related_to", *, strength: float = 1.0
+    ) -> Association:
+        """Link memory `a` to memory `b`; again, to give the link of that type a new strength."""
+        source, target = accept.id_of(a), accept.id_of(b)
+        if source == target:
+            raise InvalidInput("A memory cannot be associated with itself.")
+        link = Association(
+            source=source,
+            target=target,
+            type=accept.text_of("type", type, 128),
+            strength=unit_interval("strength", strength),
+            created_at=self._clock.now(),
+        )
+        return self._open.store.associate(self.tenant, link)
+
+    def dissociate(self, a: str, b: str, type: str | None = None) -> int:
+        """Remove the links from `a` to `b` (of one type); how many there were."""
+        return self._open.store.dissociate(self.tenant, accept.id_of(a), accept.id_of(b), type)
+
+    def related(
+        self, id: str, *, type: str | None = None, direction: str = "both", limit: int = 100
+    ) -> list[Related]:
+        """Memories linked with this one, strongest first; direction "out", "in" or "both"."""
+        check_limit(limit)
+        if direction not in ("out", "in", "both"):
+            raise InvalidInput(f"direction must be out, in or both; got {direction!r}.")
+        return self._open.store.related(
+            self.tenant, accept.id_of(id), type=type, direction=direction, limit=limit
+        )
+
+    def feedback(self, hit_or_id: Hit | str, *, useful: bool, query: str | None = None) -> None:
+        """Say whether a memory helped; it is kept for learning."""
+        id = hit_or_id.memory.id if isinstance(hit_or_id, Hit) else hit_or_id
+        self._open.store.note_feedback(
+            self.tenant, accept.id_of(id), useful=bool(useful), query=query, at=self._clock.now()
+        )
+
+    # -- care
+
+    def stats(self) -> Stats:
+        """Counts, growth per day, sizes on disk and in memory against the budget."""
+        self._flush_uses()
+        kept = self._open.store.stats(self.tenant)
+        used = measure_memory(self._open)
+        return Stats(
+            memories=kept.memories,
+            by_kind=kept.by_kind,
+            by_state=kept.by_state,
+            by_day=kept.by_day,
+            per_day=round(sum(kept.by_day.values()) / max(len(kept.by_day), 1), 2),
+            associations=kept.associations,
+            pending=used.pending,
+            embedder=used.embedder,
+            bytes_on_disk=kept.bytes_on_disk,
+            bytes_by_part=kept.bytes_by_part,
+            memory_mb=used.held_mb,
+            budget_mb=self.settings.max_memory_mb,
+            process_mb=used.process_mb,
+        )
+
+    def reembed(self, progress: Progress | None = None) -> int:
+        """Give every memory vectors of the present embedder, while searches go on; how many it did.
+
+        Stop it at any time: the next call goes on where this one stopped. When all is done, the
+        vectors of former embedders are removed.
+        """
+        done = self._open.writer.embed_missing(progress)
+        self._open.store.forget_embedders(self._open.embedder.fingerprint)
+        return done
+
+    def doctor(self, *, repair: bool = False) -> list[Finding]:
+        """Check the store against itself; with `repair`, mend what can be mended."""
+        fingerprint = self._open.fingerprint()
+        findings = self._open.store.doctor(repair=repair, fingerprint=fingerprint)
+        if repair and self._open.recall.index is not None:
+            self._open.recall.index.rebuild()
+        return findings
+
+    def backup(self, target: str | Path, progress: Progress | None = None) -> Path:
+        """A consistent copy of everything in one file, made while the memory is in use."""
+        self._flush_uses()
+        path = Path(target)
+        self._open.store.backup(path, progress)
+        return path
+
+    def close(self) -> None:
+        """Finish what is queued and release everything; safe to call twice."""
+        if self._closed:
+            return
+        self._flush_uses()
+        self._closed = True
+        if self._parts.recall.index is not None:
+            self._parts.recall.index.close()
+        self._parts.embedder.close()
+        self._parts.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # -- inside
+
+    @property
+    def _open(self) -> Parts:
+        if self._closed:
+            raise Closed("This memory is closed; open a new one with Memory(…).")
+        return self._parts
+
+    def _insert(self, given: Sequence[Mapping[str, Any]], key: str | None) -> list[MemoryRecord]:
+        self._open  # noqa: B018 - a closed memory says so before anything is checked
+        now = self._clock.now()
+        records = [
+            record_of(
+                fields,
+                tenant=self.tenant,
+                id=str(self._new_id()),
+                now=now,
+                max_text=self.settings.max_text,
+            )
+            for fields in given
+        ]
+        return self._open.writer.insert(self.tenant, records, given, key) if records else []
+
+    def _query(self, text: str, arguments: Mapping[str, Any]) -> Query:
+        return query_of(text, tenant=self.tenant, clock_now=self._clock.now(), **arguments)
+
+    def _reach(
+        self,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        include_shared: bool = False,
+        all_users: bool = False,
+    ) -> Reach:
+        return Reach(
+            tenant=self.tenant,
+            user_id=user_id,
+            agent_id=agent_id,
+            session_id=session_id,
+            include_shared=include_shared,
+            all_users=all_users,
+        )
+
+    def _all_of(self, ids: Sequence[str]) -> list[MemoryRecord]:
+        wanted = [accept.id_of(id) for id in ids]
+        found = self._open.store.get(self.tenant, wanted)
+        known = {record.id for record in found}
+        for id in wanted:
+            if id not in known:
+                raise accept.missing(id)
+        return found
+
+    def _matching(
+        self, reach: Reach, filters: Mapping[str, Any] | None, erase: bool
+    ) -> list[MemoryRecord]:
+        narrow = reach.user_id or reach.agent_id or reach.session_id or reach.all_users
+        if not filters and not narrow:
+            raise InvalidInput("Say what to forget: an id, filters, or a user, agent or session.")
+        where = parse_filter(filters) if erase else where_of(filters, None, None, None, None)
+        return self._everything(reach, where)
+
+    def _everything(self, reach: Reach, where: Filter | None) -> list[MemoryRecord]:
+        found: list[MemoryRecord] = []
+        while page := self._open.store.find(reach, where, limit=PAGE, offset=len(found)):
+            found += page
+        return found
+
+    def _text_of(self, text_or_id: str) -> str:
+        try:
+            UUID(text_or_id)
+        except (ValueError, AttributeError, TypeError):
+            return accept.text_of("text", text_or_id, self.settings.max_text)
+        return self.get(text_or_id).text
+
+    def _used(self, hits: Hits) -> None:
+        now = self._clock.now()
+        with self._uses_lock:
+            self._uses += [(hit.memory.id, now) for hit in hits]
+            full = len(self._uses) >= USES_HELD
+        if full:
+            self._flush_uses()
+
+    def _flush_uses(self) -> None:
+        with self._uses_lock:
+            queued, self._uses = self._uses, []
+        if queued:
+            self._open.store.note_uses(self.tenant, queued)

@@ -1,0 +1,1 @@
+"""The read path: understand the question, gather candidates, weigh their signals, explain."""

@@ -1,0 +1,122 @@
+"""Which memories are worth a closer look: by vector, by words, by time, and their neighbours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from remanence.model.embedding import FloatArray
+from remanence.ports.vector_index import Nearest
+from remanence.recall.columns import Columns
+from remanence.recall.lexical import Rows, WordScores
+
+BY_WORDS = 200
+BY_TIME = 100
+LEADERS = 40
+POOL = 150
+
+# What the pool is chosen by, each divided by its maximum: own vector and words count fully.
+SESSION_SHARE = 0.3
+PREVIOUS_SHARE = 0.3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pool:
+    """The rows to be ranked, and the cosine of each where the index gave one."""
+
+    rows: Rows
+    dense: FloatArray
+    considered: Rows
+
+
+def dense_by_row(columns: Columns, nearest: Nearest | None) -> FloatArray:
+    """The best cosine of each row; rows the index did not name get the least it did name."""
+    if nearest is None or not len(nearest.keys):
+        return np.zeros(len(columns), np.float32)
+    rows = columns.rows_of(nearest.keys)
+    inside = rows >= 0
+    dense = np.full(len(columns), nearest.scores.min(), np.float32)
+    np.maximum.at(dense, rows[inside], nearest.scores[inside])
+    return dense
+
+
+def choose_pool(
+    columns: Columns,
+    allowed: NDArray[np.bool_],
+    words: WordScores,
+    nearest: Nearest | None,
+    in_period: Rows,
+    size: int,
+) -> Pool:
+    """The `size` most promising rows among all candidates; never fewer than asked if that many are allowed."""
+    dense = dense_by_row(columns, nearest)
+    rows = _gather(columns, allowed, words, nearest, in_period)
+    order = np.argsort(-_promise(columns, rows, dense, words), kind="stable")
+    chosen = rows[order[:size]]
+    if len(chosen) < size:
+        chosen = _filled(columns, allowed, chosen, size)
+    return Pool(chosen, dense[chosen], rows)
+
+
+def _gather(
+    columns: Columns,
+    allowed: NDArray[np.bool_],
+    words: WordScores,
+    nearest: Nearest | None,
+    in_period: Rows,
+) -> Rows:
+    totals = np.where(allowed, words.totals, 0)
+    by_words = _largest(totals, BY_WORDS)
+    by_vector = columns.rows_of(nearest.keys) if nearest is not None else by_words[:0]
+    recent = in_period[np.argsort(-totals[in_period], kind="stable")[:BY_TIME]]
+    leaders = np.concatenate([by_words[:LEADERS], by_vector[:LEADERS]])
+    leaders = leaders[leaders >= 0]
+    around = [columns.neighbours(leaders, offset) for offset in (-2, -1, 1, 2)]
+    rows = np.unique(np.concatenate([by_words, by_vector, recent, *around]))
+    rows = rows[rows >= 0]
+    return rows[allowed[rows]]
+
+
+def _largest(totals: NDArray[np.float64], count: int) -> Rows:
+    """Rows with a score above zero, best first, `count` at most."""
+    rows = np.flatnonzero(totals)
+    if len(rows) > count:
+        rows = rows[np.argpartition(-totals[rows], count)[:count]]
+    return rows[np.argsort(-totals[rows], kind="stable")].astype(np.int64)
+
+
+def _promise(
+    columns: Columns, rows: Rows, dense: FloatArray, words: WordScores
+) -> NDArray[np.float64]:
+    before = columns.neighbours(rows, -1)
+    previous = np.where(before >= 0, words.totals[before], 0)
+    return (
+        share_of_best(dense[rows])
+        + share_of_best(words.totals[rows])
+        + SESSION_SHARE * share_of_best(session_values(columns, rows, words.sessions[0]))
+        + PREVIOUS_SHARE * share_of_best(previous)
+    )
+
+
+def session_values(columns: Columns, rows: Rows, by_session: FloatArray) -> FloatArray:
+    """A session's figure for each row; 0 for a memory that stands alone."""
+    session = columns.session[rows]
+    if not len(by_session):
+        return np.zeros(len(rows), np.float32)
+    return np.where(session >= 0, by_session[session], np.float32(0))
+
+
+def share_of_best(values: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Each value as a part of the largest; all zero when nothing is above zero."""
+    best = float(values.max(initial=0))
+    return np.maximum(values, 0) / best if best > 0 else np.zeros_like(values)
+
+
+def _filled(columns: Columns, allowed: NDArray[np.bool_], chosen: Rows, size: int) -> Rows:
+    rest = allowed.copy()
+    rest[chosen] = False
+    others = np.flatnonzero(rest)
+    newest = others[np.argsort(-columns.happened[others], kind="stable")]
+    return np.concatenate([chosen, newest[: size - len(chosen)]])

@@ -1,0 +1,62 @@
+"""What a memory must satisfy to be found at all, as masks over a partition's columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from remanence.model.query import Query
+from remanence.ports.store import Keys, RecallSource
+from remanence.recall.columns import KINDS, STATES, Columns, Lexicon
+
+Mask = NDArray[np.bool_]
+
+
+def conditions(
+    query: Query, columns: Columns, source: RecallSource, partition: int
+) -> Iterator[tuple[str, Mask]]:
+    """Each condition of the query with its name, cheapest first."""
+    yield "state", np.isin(columns.state, [STATES[state] for state in query.states])
+    if query.kinds:
+        yield "kinds", np.isin(columns.kind, [KINDS[kind] for kind in query.kinds])
+    if query.since is not None:
+        yield "since", columns.happened >= microseconds(query.since)
+    if query.until is not None:
+        yield "until", columns.happened < microseconds(query.until)
+    if query.known_at is not None:
+        yield "known_at", columns.created <= microseconds(query.known_at)
+    if query.min_trust > 0:
+        yield "min_trust", columns.trust >= np.float32(query.min_trust)
+    if query.reach.agent_id is not None:
+        yield "agent_id", columns.agent == _number(columns.agents, query.reach.agent_id)
+    if query.reach.session_id is not None:
+        yield "session_id", columns.session == _number(columns.sessions, query.reach.session_id)
+    if query.where is not None:
+        yield "filters", _mask(columns, source.keys(partition, query.where))
+
+
+def allowed(query: Query, columns: Columns, source: RecallSource, partition: int) -> Mask:
+    """The rows that satisfy every condition."""
+    mask = np.ones(len(columns), bool)
+    for _, condition in conditions(query, columns, source, partition):
+        mask &= condition
+    return mask
+
+
+def microseconds(moment: datetime) -> int:
+    """Microseconds since 1970, as the columns keep time."""
+    return round(moment.timestamp() * 1_000_000)
+
+
+def _number(lexicon: Lexicon, name: str) -> int:
+    return lexicon.numbers.get(name, -2)
+
+
+def _mask(columns: Columns, keys: Keys) -> Mask:
+    rows = columns.rows_of(keys)
+    mask = np.zeros(len(columns), bool)
+    mask[rows[rows >= 0]] = True
+    return mask

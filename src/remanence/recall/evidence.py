@@ -1,0 +1,99 @@
+"""The stored pieces of the pool and its neighbours: cosines and token matches, read in one go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from remanence.model.embedding import Fingerprint, FloatArray, QueryEmbedding, restored
+from remanence.ports.store import StoredPiece, Vectors
+from remanence.recall.columns import Columns
+from remanence.recall.late import token_matches
+from remanence.recall.lexical import Rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """What the pieces say about some rows: best and mean cosine, token matches, leading vector."""
+
+    order: Rows  # the rows read, ascending
+    best: FloatArray
+    mean: FloatArray
+    matches: FloatArray  # (rows, tokens)
+    vectors: FloatArray  # (rows, dimension): the best piece of each
+    leading: NDArray[np.int64]  # which of `pieces` is the best of each row
+    pieces: list[StoredPiece]
+
+    def places(self, rows: Rows) -> NDArray[np.int64]:
+        """Where each row stands in this evidence, -1 where it was not read or has no pieces."""
+        if not len(self.order):
+            return np.full(len(rows), -1, np.int64)
+        found = np.minimum(np.searchsorted(self.order, rows), len(self.order) - 1)
+        return np.where(self.order[found] == rows, found, -1)
+
+    def at(self, figures: FloatArray, rows: Rows) -> FloatArray:
+        """One of the figures for these rows, 0 where there is none."""
+        places = self.places(rows)
+        if not len(figures):
+            return np.zeros((len(rows), *figures.shape[1:]), np.float32)
+        known = places >= 0
+        return figures[places] * known.reshape(-1, *[1] * (figures.ndim - 1))
+
+    def passage(self, row: int) -> tuple[int, int] | None:
+        """Where the passage with the row's best piece stands in its text; None without pieces."""
+        place = int(self.places(np.array([row]))[0])
+        if place < 0:
+            return None
+        best = self.pieces[self.leading[place]]
+        same = [p for p in self.pieces if p.key == best.key and p.passage == best.passage]
+        return min(p.start for p in same), max(p.stop for p in same)
+
+
+def read_evidence(
+    store: Vectors, fingerprint: Fingerprint, columns: Columns, rows: Rows, query: QueryEmbedding
+) -> Evidence:
+    """Read the pieces of these rows (any order, -1 and repeats allowed) and compare them."""
+    wanted = np.unique(rows[rows >= 0])
+    pieces = store.pieces(fingerprint, columns.key[wanted].tolist())
+    if not pieces:
+        return no_evidence(len(query.tokens), len(query.vector))
+    owners = columns.rows_of(np.array([piece.key for piece in pieces], np.int64))
+    return _compare(pieces, owners, query)
+
+
+def _compare(pieces: list[StoredPiece], owners: Rows, query: QueryEmbedding) -> Evidence:
+    by_owner = np.argsort(owners, kind="stable")
+    pieces = [pieces[n] for n in by_owner]
+    owners = owners[by_owner]
+    order, starts, counts = np.unique(owners, return_index=True, return_counts=True)
+    vectors = restored([piece.vector for piece in pieces])
+    cosines = vectors @ query.vector
+    matches = token_matches(query.tokens, [piece.codes for piece in pieces])
+    best = np.maximum.reduceat(cosines, starts)
+    leading = _first_best(cosines, best, starts, counts)
+    return Evidence(
+        order=order,
+        best=best,
+        mean=np.add.reduceat(cosines, starts) / counts.astype(np.float32),
+        matches=np.maximum.reduceat(matches, starts, axis=0) if matches.size else matches[starts],
+        vectors=vectors[leading],
+        leading=leading,
+        pieces=pieces,
+    )
+
+
+def _first_best(
+    cosines: FloatArray, best: FloatArray, starts: NDArray[np.int64], counts: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    hits = np.flatnonzero(cosines == np.repeat(best, counts))
+    return hits[np.searchsorted(hits, starts)]
+
+
+def no_evidence(tokens: int = 0, dimension: int = 1) -> Evidence:
+    """What there is to say when nothing was read."""
+    none = np.zeros(0, np.float32)
+    rows = np.zeros(0, np.int64)
+    matches = np.zeros((0, tokens), np.float32)
+    return Evidence(rows, none, none, matches, np.zeros((0, dimension), np.float32), rows, [])

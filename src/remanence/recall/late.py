@@ -1,0 +1,42 @@
+"""Late interaction: each word of the question against each word of a memory, on 16-byte codes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from remanence.model.embedding import CODE_BITS, CODE_BYTES, FloatArray
+
+# Signs keep sqrt(2/pi) of a direction's length on average; dividing brings cosines back to scale.
+_KEPT = float(np.sqrt(2 / np.pi))
+
+
+def token_matches(tokens: FloatArray, codes: Sequence[bytes]) -> FloatArray:
+    """For each text's codes, how well it meets each token of the question: (texts, tokens).
+
+    A text without codes meets nothing (zeros).
+    """
+    best = np.zeros((len(codes), len(tokens)), np.float32)
+    lengths = np.array([len(code) // CODE_BYTES for code in codes], np.int64)
+    filled = np.flatnonzero(lengths)
+    if not len(filled) or not len(tokens):
+        return best
+    packed = np.frombuffer(b"".join(codes), np.uint8).reshape(-1, CODE_BYTES)
+    starts = np.concatenate([[0], np.cumsum(lengths[filled])[:-1]])
+    best[filled] = np.maximum.reduceat(_cosines(tokens, packed), starts, axis=0)
+    return best
+
+
+def _cosines(tokens: FloatArray, packed: np.ndarray) -> FloatArray:
+    bits = np.unpackbits(packed, axis=1).astype(np.float32)
+    products = bits @ (2 * tokens.T) - tokens.sum(axis=1)
+    return (products / (np.sqrt(CODE_BITS) * _KEPT)).astype(np.float32)
+
+
+def weighted(matches: FloatArray, weights: FloatArray) -> FloatArray:
+    """One figure per text: the matches averaged by the worth of the question's tokens."""
+    total = float(weights.sum())
+    if not total:
+        return np.zeros(len(matches), np.float32)
+    return (matches @ weights) / total

@@ -1,0 +1,113 @@
+"""Word scores: BM25 over a partition's own statistics, from the postings of the question's terms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from remanence.model.embedding import FloatArray
+from remanence.ports.store import Keys
+from remanence.recall.columns import ALONE, Columns
+
+K1 = 1.2
+B = 0.75
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Posting:
+    """One term: the rows that hold it (ascending), how often, and what it is worth."""
+
+    rows: Rows
+    counts: FloatArray
+    idf: float
+    scores: FloatArray
+
+
+class WordScores:
+    """How well each memory of a partition, its surroundings and its session match the terms."""
+
+    def __init__(self, columns: Columns, terms: Sequence[str], found: Sequence[Keys]) -> None:
+        self._columns = columns
+        self.terms = list(terms)
+        self.postings = [_posting(columns, keys) for keys in found]
+
+    @cached_property
+    def idf(self) -> FloatArray:
+        """The worth of each term."""
+        return np.array([p.idf for p in self.postings], np.float32)
+
+    def without(self, names: frozenset[str]) -> WordScores:
+        """The same scores with some terms left out (all of them stay if none would be left)."""
+        keep = [n for n, term in enumerate(self.terms) if term not in names]
+        if not keep or len(keep) == len(self.terms):
+            return self
+        other = WordScores(self._columns, [], [])
+        other.terms = [self.terms[n] for n in keep]
+        other.postings = [self.postings[n] for n in keep]
+        return other
+
+    @cached_property
+    def totals(self) -> NDArray[np.float64]:
+        """The word score of every row of the partition."""
+        if not self.postings:
+            return np.zeros(len(self._columns))
+        rows = np.concatenate([p.rows for p in self.postings])
+        scores = np.concatenate([p.scores for p in self.postings])
+        return np.bincount(rows, scores, minlength=len(self._columns))
+
+    def values(self, rows: Rows) -> FloatArray:
+        """Score of each term in each of these rows: (terms, rows); 0 where a row is -1."""
+        out = np.zeros((len(self.postings), len(rows)), np.float32)
+        for number, posting in enumerate(self.postings):
+            if not len(posting.rows):
+                continue
+            places = np.minimum(np.searchsorted(posting.rows, rows), len(posting.rows) - 1)
+            out[number] = np.where(posting.rows[places] == rows, posting.scores[places], 0)
+        return out
+
+    def share(self, present: NDArray[np.bool_]) -> FloatArray:
+        """The part of the question's worth that is covered: (terms, rows) to (rows,)."""
+        total = float(self.idf.sum())
+        return (self.idf @ present) / total if total else np.zeros(present.shape[1], np.float32)
+
+    @cached_property
+    def sessions(self) -> tuple[FloatArray, FloatArray]:
+        """Word score and covered share of every session of the partition."""
+        count = len(self._columns.sessions.names)
+        present = np.zeros((len(self.postings), count), bool)
+        score = np.zeros(count, np.float32)
+        lengths = self._columns.session_terms
+        average = max(float(lengths.mean()), 1.0) if count else 1.0
+        for number, posting in enumerate(self.postings):
+            session = self._columns.session[posting.rows]
+            inside = session != ALONE
+            tf = np.bincount(session[inside], posting.counts[inside], minlength=count)
+            present[number] = tf > 0
+            score += _bm25(tf, lengths, average, _idf(count, int(present[number].sum())))
+        return score, self.share(present)
+
+
+def _posting(columns: Columns, keys: Keys) -> Posting:
+    rows = columns.rows_of(keys)
+    rows, counts = np.unique(rows[rows >= 0], return_counts=True)
+    idf = _idf(len(columns), len(rows))
+    weights = counts.astype(np.float32)
+    scores = _bm25(weights, columns.terms[rows], columns.average_terms, idf)
+    return Posting(rows, weights, idf, scores)
+
+
+def _idf(documents: int, having: int) -> float:
+    return float(np.log1p((documents - having + 0.5) / (having + 0.5)))
+
+
+def _bm25(
+    counts: NDArray[np.floating], lengths: NDArray[np.integer], average: float, idf: float
+) -> FloatArray:
+    norm = K1 * (1 - B + B * lengths / average)
+    return (idf * counts * (K1 + 1) / (counts + norm)).astype(np.float32)

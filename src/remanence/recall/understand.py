@@ -1,0 +1,65 @@
+"""What a question asks for: its terms, the time it speaks of, the people it names, its manner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from remanence.text import cues, dates
+from remanence.text.names import mentions_name
+from remanence.text.words import is_stop_word, query_terms, terms, word_spans
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A question as recall sees it; reading it costs no I/O."""
+
+    text: str
+    now: datetime
+
+    @cached_property
+    def terms(self) -> list[str]:
+        """Distinct content terms, in order."""
+        return query_terms(self.text)
+
+    @cached_property
+    def period(self) -> dates.TimeRange | None:
+        """The span of time the question speaks of, if it names one."""
+        if not dates.has_time(self.text):
+            return None
+        mentions = dates.time_ranges(self.text, self.now)
+        return min((m.range for m in mentions), key=lambda r: r.end - r.start, default=None)
+
+    @cached_property
+    def recency_cue(self) -> str | None:
+        """"latest", "earliest" or None."""
+        return dates.recency_cue(self.text)
+
+    @cached_property
+    def wants_number(self) -> bool:
+        """Whether the answer is likely a number or a date."""
+        return dates.asks_when(self.text) or cues.asks_how_many(self.text)
+
+    @cached_property
+    def wants_name(self) -> bool:
+        """Whether the answer is likely a name."""
+        return cues.asks_who(self.text) or cues.asks_where(self.text)
+
+    @cached_property
+    def about_assistant(self) -> bool:
+        """Whether it asks what the assistant said."""
+        return cues.asks_about_assistant(self.text)
+
+    def people(self, speakers: list[str]) -> list[int]:
+        """Which of these speakers the question names."""
+        return [n for n, name in enumerate(speakers) if mentions_name(self.text, name)]
+
+    @cached_property
+    def words(self) -> list[tuple[int, int, tuple[str, ...]]]:
+        """Each content word: where it stands and its index terms."""
+        return [
+            (start, end, tuple(terms(self.text[start:end])))
+            for start, end in word_spans(self.text)
+            if not is_stop_word(self.text[start:end])
+        ]

@@ -1,0 +1,64 @@
+"""Columns of the partitions in use: loaded on first use, moved along by the feed, dropped when cold."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict, defaultdict
+
+from remanence.ports.store import RecallSource
+from remanence.recall.columns import Columns, changed, columns_of
+
+FEED_STEP = 5_000
+
+
+class Views:
+    """Gives a partition's columns as they stand in the store right now. Thread-safe."""
+
+    def __init__(self, source: RecallSource, budget_bytes: int) -> None:
+        self._source = source
+        self._budget = budget_bytes
+        self._lock = threading.RLock()
+        self._columns: OrderedDict[int, Columns] = OrderedDict()
+        self._position = source.position()
+
+    @property
+    def nbytes(self) -> int:
+        """What all columns held take in memory."""
+        with self._lock:
+            return sum(columns.nbytes for columns in self._columns.values())
+
+    def columns(self, partition: int) -> Columns:
+        """The partition's columns, every write up to now included."""
+        with self._lock:
+            self._catch_up()
+            found = self._columns.get(partition)
+            if found is None:
+                found = self._columns[partition] = columns_of(self._source.traits(partition))
+            self._columns.move_to_end(partition)
+            self._shrink()
+            return found
+
+    def _catch_up(self) -> None:
+        newest = self._source.position()
+        if newest == self._position:
+            return
+        entries = self._source.changes(self._position, FEED_STEP)
+        if len(entries) == FEED_STEP:
+            self._columns.clear()
+            self._position = newest
+            return
+        touched: defaultdict[int, set[int]] = defaultdict(set)
+        for entry in entries:
+            touched[entry.partition].add(entry.key)
+        for partition, keys in touched.items():
+            if partition in self._columns:
+                self._move(partition, keys)
+        self._position = entries[-1].seq if entries else newest
+
+    def _move(self, partition: int, keys: set[int]) -> None:
+        traits = self._source.traits(partition, sorted(keys))
+        self._columns[partition] = changed(self._columns[partition], keys, traits)
+
+    def _shrink(self) -> None:
+        while len(self._columns) > 1 and self.nbytes > self._budget:
+            self._columns.popitem(last=False)

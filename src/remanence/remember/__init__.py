@@ -1,0 +1,1 @@
+"""The write path: check and normalise, split and embed, then one transaction."""

@@ -1,0 +1,106 @@
+"""From the arguments of `add` and `update` to records and changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from remanence.errors import InvalidInput
+from remanence.model.memory import Kind, MemoryRecord, unit_interval
+from remanence.model.scope import Scope
+from remanence.model import accept
+from remanence.remember.messages import Message
+from remanence.text.cues import importance
+
+ADDABLE = frozenset(
+    "text user_id agent_id session_id kind importance happened_at source actor origin trust "
+    "metadata pinned speaker role external_id".split()
+)
+CHANGEABLE = (ADDABLE - {"user_id", "agent_id", "session_id"}) | {"state", "superseded_by"}
+LABELS = ("source", "actor", "origin", "speaker", "role", "external_id")
+
+
+def record_of(
+    fields: Mapping[str, Any], *, tenant: str, id: str, now: datetime, max_text: int
+) -> MemoryRecord:
+    """A new record from `add`'s arguments; whatever cannot be accepted raises `InvalidInput`."""
+    unknown = sorted(set(fields) - ADDABLE)
+    if unknown:
+        raise InvalidInput(f"Unknown argument {unknown[0]!r}; known: {', '.join(sorted(ADDABLE))}.")
+    text = accept.text_of("text", fields.get("text"), max_text)
+    scope = Scope(tenant=tenant, **{n: fields.get(n) for n in ("user_id", "agent_id", "session_id")})
+    labels = {name: accept.label_of(name, fields.get(name)) for name in LABELS}
+    happened = fields.get("happened_at")
+    return MemoryRecord(
+        id=id,
+        text=text,
+        tenant=tenant,
+        user_id=scope.user_id,
+        agent_id=scope.agent_id,
+        session_id=scope.session_id,
+        kind=accept.kind_of(fields.get("kind") or Kind.EPISODIC),
+        happened_at=now if happened is None else accept.moment_of("happened_at", happened),
+        created_at=now,
+        updated_at=now,
+        importance=_importance(fields.get("importance"), text, labels["role"]),
+        pinned=_truth("pinned", fields.get("pinned", False)),
+        trust=unit_interval("trust", fields.get("trust", 1.0)),
+        metadata=accept.metadata_of(fields.get("metadata")),
+        **labels,
+    )
+
+
+def changes_of(given: Mapping[str, Any], max_text: int) -> dict[str, Any]:
+    """The changes `update` was asked for, checked."""
+    unknown = sorted(set(given) - CHANGEABLE)
+    if unknown:
+        known = ", ".join(sorted(CHANGEABLE))
+        raise InvalidInput(f"{unknown[0]!r} cannot be changed; what can: {known}.")
+    if not given:
+        raise InvalidInput("Say what to change, e.g. update(id, text=…).")
+    return {name: _change(name, value, max_text) for name, value in given.items()}
+
+
+def fields_of(message: Message) -> dict[str, Any]:
+    """A message as `add`'s arguments."""
+    return {
+        "text": message.content,
+        "kind": Kind.MESSAGE,
+        "role": message.role,
+        "speaker": message.name,
+        "happened_at": message.at,
+        "external_id": message.id,
+        "metadata": message.metadata,
+    }
+
+
+def _change(name: str, value: Any, max_text: int) -> Any:
+    if name in LABELS:
+        return accept.label_of(name, value)
+    match name:
+        case "text":
+            return accept.text_of("text", value, max_text)
+        case "kind":
+            return accept.kind_of(value)
+        case "state":
+            return accept.state_of(value)
+        case "importance" | "trust":
+            return unit_interval(name, value)
+        case "pinned":
+            return _truth(name, value)
+        case "happened_at":
+            return accept.moment_of(name, value)
+        case "metadata":
+            return accept.metadata_of(value)
+    return None if value is None else accept.id_of(value)
+
+
+def _importance(given: Any, text: str, role: str | None) -> float:
+    return importance(text, role) if given is None else unit_interval("importance", given)
+
+
+def _truth(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{name} must be True or False, not {value!r}.")
+    return value
