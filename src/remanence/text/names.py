@@ -1,0 +1,150 @@
+"""Names in running text: people, places, products, as capital letters show them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from remanence.text.date_words import meanings
+from remanence.text.words import fold, is_stop_word
+
+_WORD = re.compile(r"[^\W_]+(?:['’.&-][^\W_]+)*")
+_FOLDED_WORD = re.compile(r"[^\W_]+")
+_TITLES = frozenset(["dr", "mr", "mrs", "ms", "prof", "sir", "saint", "st"])
+_LINKS = frozenset(
+    ["of", "de", "da", "do", "dos", "del", "della", "di", "la", "le", "van", "von", "der", "the"]
+)
+_OPENING_WORDS = """
+absolutely actually although amazing another anyway art awesome because besides better btw bye
+change check cheers congrats congratulations cool cozy dance dear definitely despite dinner dude
+everything exactly family finally fine food forget funny generally glad go good goodbye got great
+guess guys haha happy hope hopefully however indeed instead interesting keep last lately later let
+life like literally look looks lots love lucky lunch maybe meanwhile money morning moving music
+nah nature never nice nope noted oops ouch people perfect perhaps please probably quick quite
+really remember remind right sadly say see seems seriously similarly sorry sounds speaking success
+suddenly sure take talk tell thank thanks think thought time today together tomorrow tonight
+totally trust try turns ugh unfortunately usually wait welcome well woah woohoo work wow yay yeah
+yesterday
+"""
+_OPENERS = frozenset(_OPENING_WORDS.split())
+_NOT_NAME_ENDINGS = ("ing", "ly", "tion", "ness", "ment", "ful", "less", "ous", "ed")
+_WORDS_AFTER_A_PERSON = """
+is was has had did does said says told tells asked went goes will would can could should might
+loves likes hates enjoys wants needs got gets made makes works worked lives lived moved plays and
+just also still never always thinks thought knows started bought came comes keeps called
+"""
+_ABOUT_A_PERSON = frozenset(_WORDS_AFTER_A_PERSON.split())
+_CALENDAR = frozenset("MmkWwVHh")
+
+
+def names(text: str) -> list[str]:
+    """The distinct names of a text, in order; words that belong together are joined.
+
+    >>> names("Yesterday I met Dr. Ana Silva in New York. Ana's dog came too.")
+    ['Dr. Ana Silva', 'New York', 'Ana']
+    """
+    if text.islower() or text.isupper():
+        return []
+    found = (_trimmed(text, group) for group in _groups(text))
+    return list(dict.fromkeys(name for name in found if name))
+
+
+def mentions_name(text: str, name: str) -> bool:
+    """Whether the text says the name, or the first name of a full one; case and accents ignored.
+
+    A name that is also a stop word ("Will") counts only with a capital.
+    """
+    forms = _name_forms(name)
+    if not forms:
+        return False
+    if is_stop_word(forms[-1]) and forms[-1].capitalize() not in text:
+        return False
+    folded = fold(text)
+    return any(form in folded and _stands_alone(folded, form) for form in forms)
+
+
+@lru_cache(maxsize=1024)
+def _name_forms(name: str) -> tuple[str, ...]:
+    parts = [part for part in _FOLDED_WORD.findall(fold(name)) if part not in _TITLES]
+    if not parts:
+        return ()
+    first = parts[0]
+    return (first,) if len(first) > 1 or len(parts) == 1 else (" ".join(parts),)
+
+
+def _stands_alone(text: str, form: str) -> bool:
+    if not form.isascii() and not (form[0].isupper() or form[0].islower()):
+        return True
+    return re.search(rf"(?<![^\W_]){re.escape(form)}(?![^\W_])", text) is not None
+
+
+def _groups(text: str) -> Iterator[list[re.Match[str]]]:
+    group: list[re.Match[str]] = []
+    links: list[re.Match[str]] = []
+    for word in _WORD.finditer(text):
+        joined = bool(group) and _adjoin(text, (links or group)[-1], word)
+        if joined and word[0].lower() in _LINKS and len(links) < 2:
+            links.append(word)
+            continue
+        if not word[0][0].isupper() or not joined:
+            if group:
+                yield group
+            group = []
+        if word[0][0].isupper():
+            group += [*links, word] if group else [word]
+        links = []
+    if group:
+        yield group
+
+
+def _adjoin(text: str, before: re.Match[str], after: re.Match[str]) -> bool:
+    between = text[before.end() : after.start()]
+    if between.startswith("."):
+        return before[0].lower() in _TITLES and between.strip() == "."
+    return between == " " and not before[0].lower().endswith(("'s", "’s"))
+
+
+def _trimmed(text: str, group: list[re.Match[str]]) -> str:
+    if _is_shouted([word[0] for word in group]):
+        return ""
+    initial = _opens_sentence(text, group[0].start())
+    while group and (_is_ordinary(group[0][0]) or (initial and _is_opener(group[0][0]))):
+        group, initial = group[1:], False
+    while group and (_is_ordinary(group[-1][0]) or group[-1][0] in _LINKS):
+        group = group[:-1]
+    if not group or (initial and len(group) == 1 and not _is_person_here(text, group[0])):
+        return ""
+    return re.sub(r"['’]s?$", "", text[group[0].start() : group[-1].end()])
+
+
+def _is_shouted(words: list[str]) -> bool:
+    """Capitals for emphasis rather than for a name or an acronym."""
+    loud = [word for word in words if word.isupper() and len(word) > 1]
+    return any(len(word) > 5 for word in loud) or len(loud) == len(words) > 1
+
+
+def _is_ordinary(word: str) -> bool:
+    bare = re.split("['’]", word)[0]
+    if len(bare) < 2 or is_stop_word(bare):
+        return bare != "US"
+    return meanings().get(bare.lower(), ".")[0] in _CALENDAR
+
+
+def _is_opener(word: str) -> bool:
+    bare = re.split("['’]", word.lower())[0]
+    return bare in _OPENERS or bare.endswith(_NOT_NAME_ENDINGS)
+
+
+def _is_person_here(text: str, word: re.Match[str]) -> bool:
+    after = _WORD.search(text, word.end(), word.end() + 40)
+    if after is None:
+        return False
+    if word[0].endswith(("'s", "’s")):
+        return not is_stop_word(after[0]) and not after[0].endswith("ing")
+    return after[0].lower() in _ABOUT_A_PERSON and text[word.end() : after.start()] == " "
+
+
+def _opens_sentence(text: str, start: int) -> bool:
+    before = text[max(start - 4, 0) : start].rstrip(" \"'“‘(*-")
+    return not before or before[-1] in ".!?:\n…" or ord(before[-1]) > 0x2600
