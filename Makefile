@@ -27,7 +27,7 @@ model: $(STAMP)
 	@$(BIN)/python tools/build_model.py
 
 wheel: model
-	$(BIN)/python -m build --wheel
+	$(BIN)/pip wheel -q --no-deps --no-build-isolation -w dist .
 
 train: model
 	$(BIN)/python bench/train_ranker.py --data $(DATA)

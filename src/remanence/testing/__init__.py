@@ -1,0 +1,1 @@
+"""Public conformance suites: what a backend must do, as tests to inherit."""

@@ -1,0 +1,25 @@
+"""Fixtures every suite shares: the model that `make model` built, and memories on real files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from remanence import Memory
+from remanence.config import load_settings
+from remanence.embedding.models import find_model
+
+
+@pytest.fixture(scope="session")
+def model_folder() -> Path:
+    """The folder of the bundled embedding model; missing, it fails the run."""
+    return find_model("all-MiniLM-L6-v2", load_settings().cache_folder)
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    """An empty memory in a file of its own."""
+    with Memory(tmp_path / "memory.db") as opened:
+        yield opened

@@ -1,0 +1,157 @@
+"""The command line as a process of its own: pipes, interrupts, bytes and files."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Rem = Callable[..., "subprocess.CompletedProcess[bytes]"]
+COMMAND = [sys.executable, "-c", "from remanence.cli.app import main; main()"]
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    own = {"REMANENCE_DATABASE": str(tmp_path / "memory.db"), "REMANENCE_EMBEDDER": "none-here"}
+    return {**os.environ, **own, "LC_ALL": "C"}
+
+
+@pytest.fixture
+def rem(tmp_path: Path, environment: dict[str, str]) -> Rem:
+    def call(
+        *arguments: str | bytes, stdin: bytes = b"", **more: str
+    ) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [*COMMAND, *arguments],
+            input=stdin,
+            capture_output=True,
+            cwd=tmp_path,
+            env={**environment, **more},
+            check=False,
+        )
+
+    return call
+
+
+def test_help_needs_neither_numpy_nor_pydantic() -> None:
+    code = (
+        "import sys; from typer.testing import CliRunner; from remanence.cli.app import app; "
+        "assert CliRunner().invoke(app, ['--help']).exit_code == 0; "
+        "assert not {'numpy', 'pydantic', 'onnxruntime', 'apsw'} & sys.modules.keys()"
+    )
+    started = time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], check=True)
+    print(f"rem --help took {time.perf_counter() - started:.2f} s")
+
+
+def test_bytes_that_are_no_text_are_refused(rem: Rem) -> None:
+    done = rem("add", b"odd \xff byte")
+    assert done.returncode == 1
+    assert b"lone surrogate" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_texts_leave_whole_in_any_locale(rem: Rem) -> None:
+    done = rem("add", "--json", stdin="grüße 日本 🎉".encode())
+    assert json.loads(done.stdout)["data"]["text"] == "grüße 日本 🎉"
+    shown = rem("list")
+    assert shown.returncode == 0
+    assert b"\x1b[" not in shown.stdout
+
+
+def test_colours_are_for_terminals_and_can_be_refused(rem: Rem) -> None:
+    assert b"\x1b[" in rem("get", "1", FORCE_COLOR="1").stderr
+    assert b"\x1b[31m" not in rem("get", "1", FORCE_COLOR="1", NO_COLOR="1").stderr
+
+
+def test_a_reader_that_leaves_early_is_no_error(
+    rem: Rem, environment: dict[str, str], tmp_path: Path
+) -> None:
+    many = "\n".join(json.dumps({"text": f"memory {n} " * 200}) for n in range(400))
+    assert rem("add-many", stdin=many.encode()).returncode == 0
+    for arguments in (["list", "-k", "400"], ["list", "-k", "400", "--ndjson"], ["export", "-"]):
+        with subprocess.Popen(
+            [*COMMAND, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=tmp_path,
+            env=environment,
+        ) as process:
+            assert process.stdout
+            assert process.stderr
+            process.stdout.read(100)
+            process.stdout.close()
+            assert process.stderr.read() == b""
+            assert process.wait() == 0
+
+
+def test_an_interrupt_ends_it_quietly(environment: dict[str, str], tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [*COMMAND, "import", "-"],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        env=environment,
+    ) as process:
+        assert process.stdin
+        assert process.stderr
+        database = tmp_path / "memory.db"
+        while not database.exists():
+            time.sleep(0.01)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+        assert b"Traceback" not in process.stderr.read()
+
+
+@pytest.mark.parametrize(("said", "code", "left"), [(b"n\n", 1, b"1\n"), (b"y\n", 0, b"0\n")])
+def test_a_terminal_is_asked_before_anything_is_forgotten(
+    rem: Rem, environment: dict[str, str], said: bytes, code: int, left: bytes
+) -> None:
+    rem("add", "precious", "-u", "ana")
+    own, theirs = pty.openpty()
+    os.write(own, said)
+    done = subprocess.run(
+        [*COMMAND, "forget", "-u", "ana"], stdin=theirs, capture_output=True, env=environment
+    )
+    os.close(own)
+    os.close(theirs)
+    assert done.returncode == code
+    assert b"Forget 1 memory?" in done.stderr
+    assert rem("count", "-u", "ana").stdout == left
+
+
+def test_a_memory_moves_through_a_pipe(rem: Rem, tmp_path: Path) -> None:
+    rem("add", "kept", "--user-id", "ana")
+    file = tmp_path / "out.jsonl"
+    told = json.loads(rem("export", str(file), "--json").stdout)
+    assert told == {"ok": True, "data": {"memories": 1, "associations": 0}}
+    assert file.stat().st_mode & 0o777 == 0o600
+    piped = rem("export", "-")
+    assert b"1 memories" in piped.stderr
+    other = str(tmp_path / "other.db")
+    done = json.loads(rem("--db", other, "import", "-", "--json", stdin=piped.stdout).stdout)
+    assert done["data"]["memories"] == 1
+    assert b"kept" in rem("--db", other, "list", "-u", "ana").stdout
+    again = rem("--db", other, "import", str(file))
+    assert b"1 memories were here already" in again.stderr
+
+
+def test_a_failed_export_leaves_no_file(rem: Rem, tmp_path: Path) -> None:
+    (tmp_path / "memory.db").write_bytes(b"no database" * 1000)
+    assert rem("export", "out.jsonl").returncode == 1
+    assert not list(tmp_path.glob("out.jsonl*"))
+
+
+def test_completion_is_offered(rem: Rem) -> None:
+    done = rem("--show-completion", "bash")
+    assert done.returncode in (0, 1)
+    assert b"Traceback" not in done.stderr

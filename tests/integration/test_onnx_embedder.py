@@ -1,0 +1,97 @@
+"""The bundled model: its answers, and what its embedder does with processes and devices."""
+
+from __future__ import annotations
+
+import multiprocessing
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from remanence.embedding.onnx import OnnxEmbedder
+from remanence.errors import EmbedderError
+
+TEXTS = [
+    "Ana moved to Lisbon in May.",
+    "Where does Ana live?",
+    "My dog Max loves the beach.",
+    "The quarterly report is due on Friday.",
+    "I adopted a puppy.",
+]
+# Cosines of the official float32 weights, from a model built with --float32.
+OFFICIAL = [0.7075, 0.1160, 0.0215, 0.1238, 0.2600, -0.0146, 0.1707, 0.0229, 0.3653, 0.0396]
+
+
+@pytest.fixture(scope="module")
+def embedder(model_folder: Path) -> OnnxEmbedder:
+    return OnnxEmbedder(model_folder, threads=2)
+
+
+def test_scores_agree_with_the_float_model(embedder: OnnxEmbedder) -> None:
+    vectors = np.array([found.vector for found in embedder.embed(TEXTS)])
+    scores = (vectors @ vectors.T)[np.triu_indices(len(TEXTS), 1)]
+    assert np.abs(scores - OFFICIAL).max() < 0.01
+
+
+def test_a_text_has_the_same_bits_in_any_company(embedder: OnnxEmbedder) -> None:
+    together = embedder.embed(TEXTS * 3)
+    for text, found in zip(TEXTS * 3, together, strict=True):
+        [alone] = embedder.embed([text])
+        assert np.array_equal(alone.vector, found.vector)
+        assert np.array_equal(alone.codes, found.codes)
+
+
+def test_codes_are_for_content_tokens_only(embedder: OnnxEmbedder) -> None:
+    question = "Where does Ana live?"
+    found = embedder.embed_query(question)
+    assert [question[start:end] for start, end in found.spans] == ["Ana", "live"]
+
+
+def test_a_known_text_is_read_to_its_longest(embedder: OnnxEmbedder) -> None:
+    assert embedder.max_tokens == 254
+    assert embedder.fingerprint.dimension == 384
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_child_embeds(embedder: OnnxEmbedder) -> None:
+    [expected] = embedder.embed(TEXTS[:1])
+    here, there = multiprocessing.Pipe(duplex=False)
+
+    def child() -> None:
+        there.send(embedder.embed(TEXTS[:1])[0].vector)
+
+    process = multiprocessing.get_context("fork").Process(target=child)
+    process.start()
+    assert here.poll(30)
+    assert np.array_equal(here.recv(), expected.vector)
+    process.join()
+
+
+def test_making_an_embedder_loads_no_runtime(model_folder: Path) -> None:
+    code = (
+        "import sys, pathlib; from remanence.embedding.onnx import OnnxEmbedder;"
+        f"OnnxEmbedder(pathlib.Path({str(model_folder)!r})).fingerprint;"
+        "sys.exit('onnxruntime' in sys.modules or 'tokenizers' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_cuda_without_its_runtime_says_what_to_install(model_folder: Path) -> None:
+    import onnxruntime
+
+    if "CUDAExecutionProvider" in onnxruntime.get_available_providers():
+        assert len(OnnxEmbedder(model_folder, device="cuda").embed(TEXTS)) == len(TEXTS)
+    else:
+        with pytest.raises(EmbedderError, match="onnxruntime-gpu"):
+            OnnxEmbedder(model_folder, device="cuda").embed(TEXTS)
+
+
+def test_an_unknown_device_is_refused(model_folder: Path) -> None:
+    with pytest.raises(EmbedderError, match="cpu, cuda, auto"):
+        OnnxEmbedder(model_folder, device="gpu")  # type: ignore[arg-type]
+
+
+def test_auto_takes_what_there_is(model_folder: Path) -> None:
+    assert len(OnnxEmbedder(model_folder, device="auto").embed(TEXTS)) == len(TEXTS)

@@ -1,0 +1,216 @@
+"""Export and import: nothing lost, nothing half-read, safe to run again."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from remanence import Memory
+from remanence.errors import Conflict, InvalidInput
+from remanence.model.memory import MemoryRecord, Revision
+from remanence.transfer import export_memory, import_memory, importing, reading
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Iterator[Memory]:
+    with Memory(tmp_path / "filled.db", tenant="acme") as memory:
+        a = memory.add(
+            "Ana moved to Lisbon",
+            user_id="ana",
+            kind="semantic",
+            metadata={"team": "sales", "deep": {"list": [1, 2.5, None, True, "ü\u2028"]}},
+            importance=0.1 + 0.2,
+            external_id="D1:1",
+            pinned=True,
+        )
+        b = memory.add("line one\nline two", session_id="s", agent_id="bot", speaker="Ben")
+        memory.update(a.id, text="Ana moved to Porto", actor="Ben", reason="wrong town")
+        memory.update(a.id, kind="episodic", metadata={}, happened_at="2026-05-01T00:00:00+00:00")
+        memory.forget(b.id)
+        memory.associate(a.id, b.id, "led_to", strength=0.25)
+        memory.search("Porto", user_id="ana")
+        memory.stats()
+        yield memory
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[Memory]:
+    with Memory(tmp_path / "empty.db") as memory:
+        yield memory
+
+
+def exported(memory: Memory) -> bytes:
+    file = io.BytesIO()
+    export_memory(memory, file)
+    return file.getvalue()
+
+
+def lines(data: bytes) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in data.splitlines()]
+
+
+def changed(data: bytes, number: int, **new: Any) -> bytes:
+    told = lines(data)
+    told[number - 1] |= new
+    return "".join(f"{json.dumps(line)}\n" for line in told).encode()
+
+
+def records(memory: Memory) -> dict[str, tuple[MemoryRecord, list[Revision]]]:
+    found = [record for _, record in memory.parts.store.scan(memory.tenant)]
+    return {record.id: (record, memory.history(record.id)) for record in found}
+
+
+def test_nothing_is_lost_but_the_tenant(filled: Memory, empty: Memory) -> None:
+    done = import_memory(empty, io.BytesIO(exported(filled)))
+    assert (done.memories, done.skipped, done.associations, done.dangling) == (2, 0, 1, 0)
+    before, after = records(filled), records(empty)
+    assert {id: history for id, (_, history) in before.items()} == {
+        id: history for id, (_, history) in after.items()
+    }
+    told = [line for line in lines(exported(filled)) if line["type"] in ("memory", "association")]
+    again = [line for line in lines(exported(empty)) if line["type"] in ("memory", "association")]
+    assert told == again
+    assert all(record.tenant == "default" for record, _ in after.values())
+
+
+def test_what_was_imported_is_found(filled: Memory, empty: Memory) -> None:
+    import_memory(empty, io.BytesIO(exported(filled)))
+    [hit] = empty.search("where does Ana live?", user_id="ana")
+    assert hit.memory.text == "Ana moved to Porto"
+    assert hit.similarity is not None
+    assert empty.stats().pending == 0
+
+
+def test_an_import_can_be_run_again(filled: Memory, empty: Memory) -> None:
+    data = exported(filled)
+    import_memory(empty, io.BytesIO(data))
+    done = import_memory(empty, io.BytesIO(data + b"\n"))
+    assert (done.memories, done.skipped, done.associations) == (0, 2, 1)
+    assert empty.stats().associations == 1
+
+
+def test_the_first_line_says_what_it_is(filled: Memory) -> None:
+    first, *_, last = lines(exported(filled))
+    assert (first["type"], first["version"]) == ("remanence-export", 1)
+    assert (first["memories"], first["associations"]) == (2, 1)
+    assert last == {"type": "end", "memories": 2, "associations": 1}
+
+
+def test_progress_reaches_its_total(filled: Memory, empty: Memory) -> None:
+    out: list[tuple[int, int]] = []
+    file = io.BytesIO()
+    export_memory(filled, file, lambda done, total: out.append((done, total)))
+    assert out == [(1, 2), (2, 2)]
+    read: list[tuple[int, int]] = []
+    import_memory(
+        empty, io.BytesIO(file.getvalue()), lambda done, total: read.append((done, total))
+    )
+    assert read[-1] == (2, 2)
+
+
+def test_a_cut_off_file_is_noticed_and_its_whole_lines_kept(filled: Memory, empty: Memory) -> None:
+    whole = exported(filled)
+    cut = b"".join(whole.splitlines(keepends=True)[:3])
+    with pytest.raises(InvalidInput, match="ends early"):
+        import_memory(empty, io.BytesIO(cut))
+    done = import_memory(empty, io.BytesIO(whole))
+    assert done.skipped == 2
+
+
+BAD = [
+    ({"kind": "rumour"}, "Unknown kind"),
+    ({"text": ""}, "text is empty"),
+    ({"text": "a\0b"}, "NUL"),
+    ({"text": "\ud800"}, "surrogate"),
+    ({"id": "7"}, "UUID"),
+    ({"happened_at": "2026-05-01T00:00:00"}, "time zone"),
+    ({"created_at": None}, "created_at"),
+    ({"importance": 2}, "between 0 and 1"),
+    ({"pinned": "yes"}, "true or false"),
+    ({"version": -1}, "version"),
+    ({"uses": 1.5}, "uses"),
+    ({"metadata": [1]}, "mapping"),
+    ({"user_id": "a\nb"}, "printable"),
+    ({"history": {}}, "list"),
+    ({"history": [{"version": 2}]}, "missing"),
+    ({"history": [{"version": 2, "verb": "x", "at": "2026-05-01", "before": {}}]}, "time zone"),
+    ({"surprise": 1}, "Unknown field"),
+    ({"type": "surprise"}, "not known"),
+]
+
+
+@pytest.mark.parametrize(("new", "told"), BAD)
+def test_a_bad_line_is_named_and_nothing_of_its_batch_written(
+    filled: Memory, empty: Memory, new: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(InvalidInput, match=f"Line 3: .*{told}"):
+        import_memory(empty, io.BytesIO(changed(exported(filled), 3, **new)))
+    assert empty.stats().memories == 0
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b"", "not a file that `rem export` made"),
+        (b'{"type": "entity"}\n', "not a file that `rem export` made"),
+        (b'{"type": "remanence-export", "version": 2}\n', "update Remanence"),
+        (b"\x00\xff\x80 rubbish", "Line 1 is not JSON"),
+        (b"[1]\n", "Line 1 is no JSON object"),
+        (b'{"type": NaN}', "Line 1 is not JSON"),
+        (b"[" * 100_000, "Line 1 is not JSON"),
+        (b"9" * 10_000, "Line 1 is not JSON"),
+    ],
+)
+def test_other_files_are_refused(empty: Memory, data: bytes, told: str) -> None:
+    with pytest.raises(InvalidInput, match=told):
+        import_memory(empty, io.BytesIO(data))
+
+
+def test_a_line_without_end_is_not_read_to_its_end(
+    filled: Memory, empty: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MAX_LINE", 300)
+    with pytest.raises(InvalidInput, match="Line 2 is longer than 300 bytes"):
+        import_memory(empty, io.BytesIO(exported(filled)))
+
+
+def test_batches_are_written_as_they_fill(
+    filled: Memory, empty: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importing, "BATCH", 1)
+    with pytest.raises(InvalidInput, match="Line 3"):
+        import_memory(empty, io.BytesIO(changed(exported(filled), 3, kind="rumour")))
+    assert empty.stats().memories == 1
+
+
+def test_a_memory_twice_in_a_file_is_taken_once(filled: Memory, empty: Memory) -> None:
+    told = exported(filled).splitlines(keepends=True)
+    done = import_memory(empty, io.BytesIO(b"".join([*told[:2], told[1], *told[2:]])))
+    assert (done.memories, done.skipped) == (2, 1)
+
+
+def test_an_association_that_leads_nowhere_is_counted(filled: Memory, empty: Memory) -> None:
+    stray = changed(exported(filled), 4, target="01890000-0000-7000-8000-000000000000")
+    done = import_memory(empty, io.BytesIO(stray))
+    assert (done.associations, done.dangling) == (0, 1)
+
+
+def test_another_tenants_memories_are_not_taken_over(filled: Memory, tmp_path: Path) -> None:
+    data = exported(filled)
+    with (
+        Memory(tmp_path / "filled.db", tenant="other") as other,
+        pytest.raises(Conflict, match="database of its own"),
+    ):
+        import_memory(other, io.BytesIO(data))
+    assert filled.stats().memories == 2
+
+
+def test_without_a_model_the_import_goes_through(filled: Memory, tmp_path: Path) -> None:
+    with Memory(tmp_path / "wordy.db", embedder="no-such-model") as wordy:
+        import_memory(wordy, io.BytesIO(exported(filled)))
+        assert wordy.search("Porto", user_id="ana")[0].memory.text == "Ana moved to Porto"
