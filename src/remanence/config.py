@@ -120,6 +120,17 @@ def load_settings(
     return Settings(**{name: _typed(name, value) for name, value in merged.items()})
 
 
+def origins(
+    *, file: str | Path | None = None, environment: Mapping[str, str] | None = None
+) -> tuple[Path | None, dict[str, str]]:
+    """The settings file that is read, and where each setting that is not a default comes from."""
+    env = os.environ if environment is None else environment
+    named = file or env.get(f"{PREFIX}CONFIG")
+    path = Path(named) if named else _usual_file()
+    found = dict.fromkeys(_from_file(path), str(path))
+    return path, found | dict.fromkeys(_from_environment(env), "environment")
+
+
 def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:
     found = {name: env[alias] for alias, name in ENVIRONMENT_ALIASES.items() if env.get(alias)}
     if "USE_GPU" in env and "device" in found:

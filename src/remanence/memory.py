@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -16,7 +16,8 @@ import numpy as np
 from remanence.clock import Clock, IdMaker, SystemClock
 from remanence.config import Settings, load_settings
 from remanence.errors import Closed, InvalidInput
-from remanence.layers.cleanup import Cleanup, believed, cleanup_filter
+from remanence.layers.cleanup import Cleanup, believed, cleanup_filter, days_before
+from remanence.model import accept
 from remanence.model.filter import Filter, parse_filter
 from remanence.model.hit import Hit, Hits, WhyNot
 from remanence.model.memory import (
@@ -28,14 +29,12 @@ from remanence.model.memory import (
     State,
     unit_interval,
 )
-from remanence.model.query import Query, check_limit
+from remanence.model.query import MAX_QUERY, Query, check_limit
 from remanence.model.scope import Reach, Scope
-from remanence.model.stats import Stats
-from remanence.model.write import Finding
+from remanence.model.stats import Finding, Stats
 from remanence.ports.store import Progress
 from remanence.recall.ask import query_of, where_of
-from remanence.model import accept
-from remanence.remember.draft import changes_of, fields_of, record_of
+from remanence.remember.draft import changes_of, fields_given, fields_of, record_of
 from remanence.remember.messages import message_of
 from remanence.wiring import Parts, assemble, measure_memory
 
@@ -114,7 +113,7 @@ class Memory:
     ) -> list[MemoryRecord]:
         """Remember several, together or not at all: texts, or mappings of `add`'s arguments."""
         shared = {"user_id": user_id, "agent_id": agent_id, "session_id": session_id}
-        items = [{"text": m} if isinstance(m, str) else dict(m) for m in memories]
+        items = [fields_given(m, n) for n, m in enumerate(accept.several("memories", memories))]
         return self._insert([shared | item for item in items], idempotency_key)
 
     def add_messages(
@@ -133,9 +132,10 @@ class Memory:
         Each is {"role", "content"} and optionally "name", "at", "id", "metadata". The id is kept
         as `external_id`.
         """
-        shared = {"user_id": user_id, "agent_id": agent_id, "session_id": session_id}
-        shared |= {"source": source, "trust": trust}
-        read = [message_of(message, n) for n, message in enumerate(messages)]
+        shared: dict[str, Any] = {"user_id": user_id, "agent_id": agent_id}
+        shared |= {"session_id": session_id, "source": source, "trust": trust}
+        given = accept.several("messages", messages)
+        read = [message_of(message, n) for n, message in enumerate(given)]
         return self._insert([shared | fields_of(message) for message in read], idempotency_key)
 
     def update(
@@ -151,8 +151,13 @@ class Memory:
         if not new:
             return before
         after = replace(before, **new)
-        return self._open.writer.revise(
-            before, after, new, verb="updated", actor=actor, reason=reason
+        return self.parts.writer.revise(
+            before,
+            after,
+            new,
+            verb="updated",
+            actor=accept.label_of("actor", actor),
+            reason=accept.label_of("reason", reason),
         )
 
     def pin(self, id: str, pinned: bool = True) -> MemoryRecord:
@@ -180,16 +185,20 @@ class Memory:
         Without an id there must be filters, a user, an agent or a session.
         """
         if id is not None:
-            records = self._all_of([id] if isinstance(id, str) else list(id))
+            records = self._all_of([id] if isinstance(id, str) else accept.several("id", id))
         else:
             reach = self._reach(user_id, agent_id, session_id, all_users=all_users)
             records = self._matching(reach, filters, erase)
         if not dry_run and erase:
-            self._open.writer.remove(records)
+            self.parts.writer.remove(records)
         elif not dry_run:
             active = [record for record in records if record.state != State.ARCHIVED]
-            self._open.writer.change_all(
-                active, {"state": State.ARCHIVED}, verb="forgot", actor=actor, reason=reason
+            self.parts.writer.change_all(
+                active,
+                {"state": State.ARCHIVED},
+                verb="forgot",
+                actor=accept.label_of("actor", actor),
+                reason=accept.label_of("reason", reason),
             )
         return records
 
@@ -209,12 +218,11 @@ class Memory:
         pass `now` to say that it is right.
         """
         reach = self._reach(user_id, all_users=all_users)
-        newest = self._open.store.find(reach, limit=1)
-        moment = accept.moment_of("now", now) if now else believed(self._clock.now(), newest)
-        where = cleanup_filter(moment - timedelta(days=max_age_days), min_importance)
+        moment = self._believed_now() if now is None else accept.moment_of("now", now)
+        where = cleanup_filter(days_before(moment, max_age_days), min_importance)
         found = self._everything(reach, where)
         if not dry_run:
-            self._open.writer.change_all(found, {"state": State.ARCHIVED}, verb="cleaned up")
+            self.parts.writer.change_all(found, {"state": State.ARCHIVED}, verb="cleaned up")
         return Cleanup(dry_run=dry_run, memories=tuple(found))
 
     # -- recall
@@ -248,17 +256,17 @@ class Memory:
         what was learned later. `now` is what "last May" or "yesterday" count from.
         """
         arguments = {n: v for n, v in locals().items() if n not in ("self", "query")}
-        hits = self._open.recall.search(self._query(query, arguments))
+        hits = self.parts.recall.search(self._query(query, arguments))
         self._used(hits)
         return hits
 
     def why_not(self, query: str, id: str, **arguments: Any) -> WhyNot:
-        """Why `search(query, **arguments)` does not return this memory: the stage that dropped it."""
-        return self._open.recall.why_not(self._query(query, arguments), accept.id_of(id))
+        """Which stage of `search(query, **arguments)` dropped this memory, and why."""
+        return self.parts.recall.why_not(self._query(query, arguments), accept.id_of(id))
 
     def get(self, id: str) -> MemoryRecord:
         """The memory with this id, in whatever state it is; `NotFound` if it is not here."""
-        found = self._open.store.get(self.tenant, [accept.id_of(id)])
+        found = self.parts.store.get(self.tenant, [accept.id_of(id)])
         if not found:
             raise accept.missing(id)
         return found[0]
@@ -282,11 +290,11 @@ class Memory:
     ) -> list[MemoryRecord]:
         """Memories that satisfy conditions, by when they happened; no ranking."""
         check_limit(limit)
-        if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
-            raise InvalidInput(f"offset must be 0 or more; got {offset!r}.")
+        if isinstance(offset, bool) or not isinstance(offset, int) or not 0 <= offset < 2**63:
+            raise InvalidInput(f"offset must be a whole number, 0 or more; got {offset!r}.")
         reach = self._reach(user_id, agent_id, session_id, include_shared, all_users)
         where = where_of(filters, kinds, states, since, until)
-        return self._open.store.find(
+        return self.parts.store.find(
             reach, where, limit=limit, offset=offset, newest_first=newest_first
         )
 
@@ -306,16 +314,16 @@ class Memory:
     ) -> int:
         """How many memories satisfy the conditions."""
         reach = self._reach(user_id, agent_id, session_id, include_shared, all_users)
-        return self._open.store.count(reach, where_of(filters, kinds, states, since, until))
+        return self.parts.store.count(reach, where_of(filters, kinds, states, since, until))
 
     def history(self, id: str) -> list[Revision]:
         """Every change of a memory, oldest first, with the values it had before."""
-        return self._open.store.history(self.tenant, accept.id_of(id))
+        return self.parts.store.history(self.tenant, accept.id_of(id))
 
     def similarity(self, a: str, b: str) -> float:
         """The cosine of two texts, or of two memories given by id."""
         texts = [self._text_of(side) for side in (a, b)]
-        first, second = self._open.embedder.embed(texts)
+        first, second = self.parts.embedder.embed(texts)
         return float(np.dot(first.vector, second.vector))
 
     # -- associations and feedback
@@ -334,11 +342,13 @@ class Memory:
             strength=unit_interval("strength", strength),
             created_at=self._clock.now(),
         )
-        return self._open.store.associate(self.tenant, link)
+        return self.parts.store.associate(self.tenant, link)
 
     def dissociate(self, a: str, b: str, type: str | None = None) -> int:
         """Remove the links from `a` to `b` (of one type); how many there were."""
-        return self._open.store.dissociate(self.tenant, accept.id_of(a), accept.id_of(b), type)
+        return self.parts.store.dissociate(
+            self.tenant, accept.id_of(a), accept.id_of(b), accept.label_of("type", type)
+        )
 
     def related(
         self, id: str, *, type: str | None = None, direction: str = "both", limit: int = 100
@@ -347,15 +357,20 @@ class Memory:
         check_limit(limit)
         if direction not in ("out", "in", "both"):
             raise InvalidInput(f"direction must be out, in or both; got {direction!r}.")
-        return self._open.store.related(
-            self.tenant, accept.id_of(id), type=type, direction=direction, limit=limit
+        wanted = accept.label_of("type", type)
+        return self.parts.store.related(
+            self.tenant, accept.id_of(id), type=wanted, direction=direction, limit=limit
         )
 
     def feedback(self, hit_or_id: Hit | str, *, useful: bool, query: str | None = None) -> None:
         """Say whether a memory helped; it is kept for learning."""
         id = hit_or_id.memory.id if isinstance(hit_or_id, Hit) else hit_or_id
-        self._open.store.note_feedback(
-            self.tenant, accept.id_of(id), useful=bool(useful), query=query, at=self._clock.now()
+        self.parts.store.note_feedback(
+            self.tenant,
+            accept.id_of(id),
+            useful=accept.truth_of("useful", useful),
+            query=None if query is None else accept.text_of("query", query, MAX_QUERY),
+            at=self._clock.now(),
         )
 
     # -- care
@@ -363,8 +378,8 @@ class Memory:
     def stats(self) -> Stats:
         """Counts, growth per day, sizes on disk and in memory against the budget."""
         self._flush_uses()
-        kept = self._open.store.stats(self.tenant)
-        used = measure_memory(self._open)
+        kept = self.parts.store.stats(self.tenant)
+        used = measure_memory(self.parts)
         return Stats(
             memories=kept.memories,
             by_kind=kept.by_kind,
@@ -387,23 +402,23 @@ class Memory:
         Stop it at any time: the next call goes on where this one stopped. When all is done, the
         vectors of former embedders are removed.
         """
-        done = self._open.writer.embed_missing(progress)
-        self._open.store.forget_embedders(self._open.embedder.fingerprint)
+        done = self.parts.writer.embed_missing(progress)
+        self.parts.store.forget_embedders(self.parts.embedder.fingerprint)
         return done
 
     def doctor(self, *, repair: bool = False) -> list[Finding]:
         """Check the store against itself; with `repair`, mend what can be mended."""
-        fingerprint = self._open.fingerprint()
-        findings = self._open.store.doctor(repair=repair, fingerprint=fingerprint)
-        if repair and self._open.recall.index is not None:
-            self._open.recall.index.rebuild()
+        fingerprint = self.parts.fingerprint()
+        findings = self.parts.store.doctor(repair=repair, fingerprint=fingerprint)
+        if repair and self.parts.recall.index is not None:
+            self.parts.recall.index.rebuild()
         return findings
 
     def backup(self, target: str | Path, progress: Progress | None = None) -> Path:
         """A consistent copy of everything in one file, made while the memory is in use."""
         self._flush_uses()
         path = Path(target)
-        self._open.store.backup(path, progress)
+        self.parts.store.backup(path, progress)
         return path
 
     def close(self) -> None:
@@ -431,13 +446,14 @@ class Memory:
     # -- inside
 
     @property
-    def _open(self) -> Parts:
+    def parts(self) -> Parts:
+        """The working parts, for tools built on the memory; `Closed` after close()."""
         if self._closed:
             raise Closed("This memory is closed; open a new one with Memory(…).")
         return self._parts
 
     def _insert(self, given: Sequence[Mapping[str, Any]], key: str | None) -> list[MemoryRecord]:
-        self._open  # noqa: B018 - a closed memory says so before anything is checked
+        self.parts  # noqa: B018 - a closed memory says so before anything is checked
         now = self._clock.now()
         records = [
             record_of(
@@ -449,7 +465,7 @@ class Memory:
             )
             for fields in given
         ]
-        return self._open.writer.insert(self.tenant, records, given, key) if records else []
+        return self.parts.writer.insert(self.tenant, records, given, key) if records else []
 
     def _query(self, text: str, arguments: Mapping[str, Any]) -> Query:
         return query_of(text, tenant=self.tenant, clock_now=self._clock.now(), **arguments)
@@ -471,9 +487,13 @@ class Memory:
             all_users=all_users,
         )
 
+    def _believed_now(self) -> datetime:
+        everyone = self._reach(all_users=True)
+        return believed(self._clock.now(), lambda where: self.parts.store.count(everyone, where))
+
     def _all_of(self, ids: Sequence[str]) -> list[MemoryRecord]:
         wanted = [accept.id_of(id) for id in ids]
-        found = self._open.store.get(self.tenant, wanted)
+        found = self.parts.store.get(self.tenant, wanted)
         known = {record.id for record in found}
         for id in wanted:
             if id not in known:
@@ -491,7 +511,7 @@ class Memory:
 
     def _everything(self, reach: Reach, where: Filter | None) -> list[MemoryRecord]:
         found: list[MemoryRecord] = []
-        while page := self._open.store.find(reach, where, limit=PAGE, offset=len(found)):
+        while page := self.parts.store.find(reach, where, limit=PAGE, offset=len(found)):
             found += page
         return found
 
@@ -514,4 +534,4 @@ class Memory:
         with self._uses_lock:
             queued, self._uses = self._uses, []
         if queued:
-            self._open.store.note_uses(self.tenant, queued)
+            self.parts.store.note_uses(self.tenant, queued)

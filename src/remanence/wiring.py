@@ -114,6 +114,16 @@ def open_store(settings: Settings) -> Store:
     )
 
 
+def restore_store(source: Path, target: str) -> None:
+    """Put a backup in the place of the database that a setting names."""
+    from remanence.store.sqlite import restore
+
+    path = database_path(target)
+    if path == MEMORY:
+        raise ConfigError("A backup is restored into a file; give --db a path.")
+    restore(source, Path(path))
+
+
 def database_path(url: str) -> str:
     """The file (or `:memory:`) that a database setting names."""
     if url in (MEMORY, "sqlite://", "sqlite:///:memory:"):
@@ -142,7 +152,7 @@ def make_embedder(settings: Settings) -> Embedder:
 
 
 class LazyEmbedder:
-    """Finds the embedder on first use, so that a missing model never stops a memory from opening."""
+    """Finds the embedder on first use, so that a memory opens without its model."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

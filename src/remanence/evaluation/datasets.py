@@ -145,7 +145,7 @@ def _locomo_probe(qa: Mapping[str, Any], known: Mapping[str, str], last: datetim
     category = qa.get("category")
     return Probe(
         question=str(qa["question"]),
-        category=LOCOMO_CATEGORIES.get(category, str(category)),
+        category=LOCOMO_CATEGORIES.get(int(category or 0), str(category)),
         now=last,
         turns=frozenset(gold),
         sessions=frozenset(known[id] for id in gold),

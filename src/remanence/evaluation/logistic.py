@@ -41,7 +41,8 @@ def fit(
 def _balanced(gold: NDArray[np.bool_], importance: Array) -> Array:
     total = importance.sum()
     positive, negative = importance[gold].sum(), importance[~gold].sum()
-    return importance * np.where(gold, total / (2 * positive), total / (2 * negative))
+    weights: Array = importance * np.where(gold, total / (2 * positive), total / (2 * negative))
+    return weights
 
 
 def _newton(columns: Array, gold: Array, weights: Array, ridge: float) -> Array:

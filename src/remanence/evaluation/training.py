@@ -1,4 +1,4 @@
-"""Learning the ranker's weights from questions with known answers, on the signals the search uses."""
+"""Learning the ranker's weights from questions with known answers."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ def _sample(memory: Memory, corpus: Corpus, probe: Probe, names: tuple[str, ...]
     query = query_of(
         probe.question, tenant=memory.tenant, clock_now=probe.now, user_id=corpus.name, limit=10
     )
-    [scene] = memory._open.recall.scenes(query)
+    [scene] = memory.parts.recall.scenes(query)
     keys = scene.columns.key[scene.rows].tolist()
-    records = memory._open.store.records(keys)
+    records = memory.parts.store.records(keys)
     return Sample(
         dataset=corpus.dataset,
         corpus=corpus.name,

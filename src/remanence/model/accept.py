@@ -50,6 +50,20 @@ def label_of(what: str, value: object) -> str | None:
     return None if value is None else text_of(what, value, MAX_LABEL)
 
 
+def several(what: str, values: object) -> list[Any]:
+    """The items of a list or another iterable; one text or one mapping is not a list of items."""
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise InvalidInput(f"{what} must be a list, not {type(values).__name__}.")
+    return list(values)
+
+
+def truth_of(what: str, value: object) -> bool:
+    """True or False, and nothing that merely looks like it."""
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{what} must be True or False, not {str(value)[:40]!r}.")
+    return value
+
+
 def kind_of(value: str) -> Kind:
     """The kind by its name, or `InvalidInput` that says which there are."""
     try:
@@ -57,16 +71,15 @@ def kind_of(value: str) -> Kind:
     except ValueError:
         hint = KNOWN_AS.get(str(value))
         advice = f" What others call {value!r} is {hint} here." if hint else ""
-        raise InvalidInput(
-            f"Unknown kind {value!r}; known: {', '.join(Kind)}.{advice}"
-        ) from None
+        raise InvalidInput(f"Unknown kind {value!r}; known: {', '.join(Kind)}.{advice}") from None
 
 
 def kinds_of(values: str | Iterable[str] | None) -> tuple[Kind, ...]:
     """Kinds by name: None for all, one or several."""
     if values is None:
         return ()
-    return tuple(kind_of(value) for value in ([values] if isinstance(values, str) else values))
+    chosen = [values] if isinstance(values, str) else several("kinds", values)
+    return tuple(kind_of(value) for value in chosen)
 
 
 def state_of(value: str) -> State:
@@ -81,8 +94,10 @@ def moment_of(what: str, value: object) -> datetime:
     """A datetime in UTC, from one that carries a time zone or an ISO 8601 text that does."""
     if isinstance(value, str):
         try:
-            value = datetime.fromisoformat(value)
-        except ValueError:
+            return moment_of(what, datetime.fromisoformat(value))
+        except ValueError as error:
+            if isinstance(error, InvalidInput):
+                raise
             raise InvalidInput(f"{what} {value[:40]!r} is not an ISO 8601 date and time.") from None
     if not isinstance(value, datetime):
         raise InvalidInput(f"{what} must be a datetime, not {type(value).__name__}.")
@@ -102,42 +117,53 @@ def metadata_of(value: object) -> dict[str, Any]:
         return {}
     if not isinstance(value, Mapping):
         raise InvalidInput(f"metadata must be a mapping, not {type(value).__name__}.")
-    copied = {_key(key): _plain(f"metadata[{key!r}]", item, 1) for key, item in value.items()}
+    copied = _Copier().mapping("metadata", value, 0)
     size = len(json.dumps(copied))
     if size > MAX_METADATA:
         raise InvalidInput(f"metadata takes {size:,} bytes as JSON; at most {MAX_METADATA:,} fit.")
     return copied
 
 
-def _key(key: object) -> str:
-    return text_of("A metadata key", key, 128)
+class _Copier:
+    """Copies nested data; counts what it copies, since a small value may hold itself many times."""
 
+    def __init__(self) -> None:
+        self._left = MAX_METADATA
 
-def _plain(what: str, value: object, depth: int) -> Any:
-    if depth > MAX_DEPTH:
-        raise InvalidInput(f"{what} is nested deeper than {MAX_DEPTH} levels.")
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        return _storable(what, value)
-    if isinstance(value, int | float):
-        return _number(what, value)
-    if isinstance(value, Mapping):
-        return {_key(k): _plain(what, item, depth + 1) for k, item in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
-        return [_plain(what, item, depth + 1) for item in value]
-    raise InvalidInput(
-        f"{what} is a {type(value).__name__}; metadata takes text, numbers, booleans, lists and "
-        "mappings (pass dates as .isoformat())."
-    )
+    def mapping(self, what: str, value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
+        named = ((text_of("A metadata key", key, 128), item) for key, item in value.items())
+        return {key: self.plain(f"{what}[{key!r}]", item, depth + 1) for key, item in named}
+
+    def plain(self, what: str, value: object, depth: int) -> Any:
+        self._left -= 1
+        if self._left < 0:
+            raise InvalidInput(f"metadata holds more than {MAX_METADATA:,} values.")
+        if depth > MAX_DEPTH:
+            raise InvalidInput(f"{what} is nested deeper than {MAX_DEPTH} levels.")
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, str):
+            return _storable(what, value)
+        if isinstance(value, int | float):
+            return _number(what, value)
+        if isinstance(value, Mapping):
+            return self.mapping(what, value, depth)
+        if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
+            return [self.plain(f"{what}[{n}]", item, depth + 1) for n, item in enumerate(value)]
+        raise InvalidInput(
+            f"{what} is a {type(value).__name__}; metadata takes text, numbers, booleans, lists "
+            "and mappings (pass dates as .isoformat())."
+        )
 
 
 def _number(what: str, value: int | float) -> int | float:
-    if isinstance(value, float) and not math.isfinite(value):
-        raise InvalidInput(f"{what} is {value!r}; only finite numbers can be kept.")
-    if isinstance(value, int) and abs(value) > MAX_INTEGER:
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidInput(f"{what} is {value!r}; only finite numbers can be kept.")
+        return float(value)
+    if abs(value) > MAX_INTEGER:
         raise InvalidInput(f"{what} does not fit into 64 bits; pass it as text.")
-    return value
+    return int(value)
 
 
 def _storable(what: str, value: str) -> str:
@@ -150,7 +176,7 @@ def _storable(what: str, value: str) -> str:
             f"{what} holds half a character (a lone surrogate) at {error.start}; decode it anew, "
             "e.g. text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace')."
         ) from None
-    return value
+    return str.__str__(value)  # an enum's member is kept as its text
 
 
 def id_of(value: object) -> str:

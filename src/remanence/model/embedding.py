@@ -54,7 +54,7 @@ class QueryEmbedding:
 def quantised(vector: FloatArray) -> bytes:
     """A unit vector in 8 bits a dimension: a float32 step, then the int8 multiples of it."""
     step = np.float32(max(float(np.abs(vector).max()), 1e-12) / 127)
-    return step.tobytes() + np.rint(vector / step).astype(np.int8).tobytes()
+    return bytes(step.tobytes() + np.rint(vector / step).astype(np.int8).tobytes())
 
 
 def restored(packed: list[bytes]) -> FloatArray:

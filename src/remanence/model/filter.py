@@ -10,15 +10,19 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from remanence.errors import InvalidInput
-from remanence.model.memory import Kind, State, aware
+from remanence.model.accept import moment_of
+from remanence.model.memory import Kind, State
 
 Scalar: TypeAlias = str | int | float | bool | None
 
 OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "not_in", "exists")
 TEXT_OPERATORS = ("contains", "not_contains")
 FIELDS = frozenset(
-    "kind state source actor origin role speaker agent_id session_id external_id "
-    "importance trust pinned happened_at created_at updated_at uses".split()
+    {
+        *("kind", "state", "source", "actor", "origin", "role", "speaker"),
+        *("agent_id", "session_id", "external_id", "importance", "trust", "pinned"),
+        *("happened_at", "created_at", "updated_at", "uses"),
+    }
 )
 NUMBER_FIELDS = frozenset({"importance", "trust", "uses"})
 TIME_FIELDS = frozenset({"happened_at", "created_at", "updated_at"})
@@ -158,12 +162,10 @@ def _operand(name: str, op: str, value: Any, is_field: bool) -> Any:
 
 
 def _scalar(name: str, value: Any, is_field: bool) -> Any:
-    if isinstance(value, datetime):
-        if is_field and name not in TIME_FIELDS:
-            raise InvalidInput(f"field.{name} is not a time.")
-        return aware(name, value) if is_field else aware(name, value).isoformat()
     if is_field:
         return _field_value(name, value)
+    if isinstance(value, datetime):
+        return moment_of(name, value).isoformat()
     if isinstance(value, float) and not math.isfinite(value):
         raise InvalidInput(f"The filter on {name!r} holds {value!r}, which nothing can equal.")
     if value is None or isinstance(value, str | int | float):
@@ -173,7 +175,7 @@ def _scalar(name: str, value: Any, is_field: bool) -> Any:
 
 def _field_value(name: str, value: Any) -> Any:
     if name in TIME_FIELDS:
-        raise InvalidInput(f"field.{name} is compared with a datetime that has a time zone.")
+        return moment_of(f"field.{name}", value)
     if name == "pinned" and not isinstance(value, bool):
         raise InvalidInput("field.pinned is true or false.")
     if name in NUMBER_FIELDS and (isinstance(value, bool) or not isinstance(value, int | float)):

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from remanence.errors import InvalidInput
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Metadata: TypeAlias = Mapping[str, Any]
 
 EMPTY: Metadata = MappingProxyType({})

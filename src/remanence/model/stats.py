@@ -1,9 +1,9 @@
-"""What `stats` reports: how much is remembered, how it grows, what it takes."""
+"""What `stats` and `doctor` report: how much is remembered, what it takes, whether it is whole."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,3 +28,27 @@ class Stats:
     memory_mb: float
     budget_mb: float
     process_mb: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreStats:
+    """Counts and sizes of one tenant's part of a store (bytes are of the whole store)."""
+
+    memories: int
+    by_kind: Mapping[str, int] = field(default_factory=dict)
+    by_state: Mapping[str, int] = field(default_factory=dict)
+    by_day: Mapping[str, int] = field(default_factory=dict)
+    associations: int = 0
+    pending: int = 0
+    bytes_on_disk: int = 0
+    bytes_by_part: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing `doctor` looked at: how many were wrong, and how many were mended."""
+
+    check: str
+    problems: int
+    repaired: int = 0
+    detail: str = ""

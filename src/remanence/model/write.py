@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
 from remanence.model.embedding import Fingerprint
-from remanence.model.memory import MemoryRecord
+from remanence.model.memory import MemoryRecord, Revision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,10 +36,15 @@ class Pieces:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Insert:
-    """A new memory. Without pieces it is found by its words until it is embedded."""
+    """A new memory. Without pieces it is found by its words until it is embedded.
+
+    `history` are the changes it went through elsewhere, after its insertion; it comes with
+    memories that are imported.
+    """
 
     record: MemoryRecord
     pieces: Pieces | None = None
+    history: tuple[Revision, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,27 +102,3 @@ class Written:
 
     records: tuple[MemoryRecord, ...]
     repeated: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One thing `doctor` looked at: how many were wrong, and how many were mended."""
-
-    check: str
-    problems: int
-    repaired: int = 0
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreStats:
-    """Counts and sizes of one tenant's part of a store (bytes are of the whole store)."""
-
-    memories: int
-    by_kind: Mapping[str, int] = field(default_factory=dict)
-    by_state: Mapping[str, int] = field(default_factory=dict)
-    by_day: Mapping[str, int] = field(default_factory=dict)
-    associations: int = 0
-    pending: int = 0
-    bytes_on_disk: int = 0
-    bytes_by_part: Mapping[str, int] = field(default_factory=dict)

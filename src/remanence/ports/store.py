@@ -8,10 +8,9 @@ the process; ids do. Failures are `StoreError`s; a failed write has changed noth
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +19,14 @@ from remanence.model.embedding import Fingerprint
 from remanence.model.filter import Filter
 from remanence.model.memory import Association, MemoryRecord, Related, Revision
 from remanence.model.scope import Reach
-from remanence.model.write import Batch, Finding, Pieces, StoreStats, Written
+from remanence.model.stats import Finding, StoreStats
+from remanence.model.write import Batch, Pieces, Written
 
 Keys = NDArray[np.int64]
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Trait:
+class Trait(NamedTuple):
     """The small facts recall needs of a memory, without its text."""
 
     key: int
@@ -47,8 +46,7 @@ class Trait:
     trust: float
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """One entry of the change feed: look at this memory again."""
 
     seq: int
@@ -56,8 +54,7 @@ class Change:
     key: int
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPiece:
+class StoredPiece(NamedTuple):
     """A piece with the memory it belongs to."""
 
     key: int
@@ -81,7 +78,7 @@ class Archive(Protocol):
         """
 
     def get(self, tenant: str, ids: Sequence[str]) -> list[MemoryRecord]:
-        """The tenant's memories with these ids, in any state, in that order; unknown ones left out."""
+        """The tenant's memories with these ids, in that order, in any state; unknown left out."""
 
     def find(
         self,

@@ -8,11 +8,11 @@ from datetime import datetime
 from typing import Any
 
 from remanence.errors import InvalidInput
+from remanence.model import accept
 from remanence.model.filter import Both, Compare, Filter, parse_filter
 from remanence.model.memory import State
 from remanence.model.query import MAX_QUERY, Query
 from remanence.model.scope import Reach
-from remanence.model import accept
 
 
 def query_of(

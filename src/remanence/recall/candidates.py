@@ -50,7 +50,7 @@ def choose_pool(
     in_period: Rows,
     size: int,
 ) -> Pool:
-    """The `size` most promising rows among all candidates; never fewer than asked if that many are allowed."""
+    """The `size` most promising rows; never fewer when that many are allowed."""
     dense = dense_by_row(columns, nearest)
     rows = _gather(columns, allowed, words, nearest, in_period)
     order = np.argsort(-_promise(columns, rows, dense, words), kind="stable")
@@ -76,7 +76,7 @@ def _gather(
     around = [columns.neighbours(leaders, offset) for offset in (-2, -1, 1, 2)]
     rows = np.unique(np.concatenate([by_words, by_vector, recent, *around]))
     rows = rows[rows >= 0]
-    return rows[allowed[rows]]
+    return np.asarray(rows[allowed[rows]], np.int64)
 
 
 def _largest(totals: NDArray[np.float64], count: int) -> Rows:
@@ -84,7 +84,8 @@ def _largest(totals: NDArray[np.float64], count: int) -> Rows:
     rows = np.flatnonzero(totals)
     if len(rows) > count:
         rows = rows[np.argpartition(-totals[rows], count)[:count]]
-    return rows[np.argsort(-totals[rows], kind="stable")].astype(np.int64)
+    ordered: Rows = rows[np.argsort(-totals[rows], kind="stable")].astype(np.int64)
+    return ordered
 
 
 def _promise(
@@ -92,11 +93,13 @@ def _promise(
 ) -> NDArray[np.float64]:
     before = columns.neighbours(rows, -1)
     previous = np.where(before >= 0, words.totals[before], 0)
-    return (
+    session = session_values(columns, rows, words.sessions[0])
+    return np.asarray(
         share_of_best(dense[rows])
         + share_of_best(words.totals[rows])
-        + SESSION_SHARE * share_of_best(session_values(columns, rows, words.sessions[0]))
-        + PREVIOUS_SHARE * share_of_best(previous)
+        + SESSION_SHARE * share_of_best(session)
+        + PREVIOUS_SHARE * share_of_best(previous),
+        np.float64,
     )
 
 

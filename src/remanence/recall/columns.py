@@ -1,4 +1,4 @@
-"""A partition's small facts as NumPy columns, in conversation order, kept up to date by the feed."""
+"""A partition's small facts as NumPy columns, in conversation order, moved along by the feed."""
 
 from __future__ import annotations
 
@@ -87,7 +87,8 @@ class Columns:
     @property
     def nbytes(self) -> int:
         """What the columns take in memory."""
-        return sum(getattr(self, name).nbytes for name in _DTYPES) + self.by_key.nbytes
+        arrays = [self.by_key, *(getattr(self, name) for name in _DTYPES)]
+        return sum(int(array.nbytes) for array in arrays)
 
     def rows_of(self, keys: Keys) -> NDArray[np.int64]:
         """Row numbers of these keys, -1 for a key that is not here."""

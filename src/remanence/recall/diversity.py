@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from remanence.model.embedding import FloatArray
+from remanence.recall.ranked import Ranked
 
-if TYPE_CHECKING:
-    from remanence.recall.search import Ranked
-
-Entry = tuple[float, "Ranked", int]
+Entry = tuple[float, Ranked, int]
 
 
 def diversified(entries: list[Entry], limit: int, diversity: float) -> list[Entry]:
-    """Entries in the order of (1 - d) x score - d x likeness to those before; scores stay as they are."""
+    """Entries by (1 - d) x score - d x likeness to those before; the scores stay."""
     if len(entries) < 2:
         return entries
     vectors = np.stack([_vector(part, place) for _, part, place in entries])

@@ -76,7 +76,7 @@ def _compare(pieces: list[StoredPiece], owners: Rows, query: QueryEmbedding) -> 
     return Evidence(
         order=order,
         best=best,
-        mean=np.add.reduceat(cosines, starts) / counts.astype(np.float32),
+        mean=(np.add.reduceat(cosines, starts) / counts).astype(np.float32),
         matches=np.maximum.reduceat(matches, starts, axis=0) if matches.size else matches[starts],
         vectors=vectors[leading],
         leading=leading,

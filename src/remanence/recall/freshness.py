@@ -1,4 +1,4 @@
-"""Importance and recency in the shape people know: both fade by the day, neither outweighs meaning."""
+"""Importance and recency: both fade by the day, and neither outweighs meaning."""
 
 from __future__ import annotations
 

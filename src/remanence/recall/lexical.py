@@ -1,4 +1,4 @@
-"""Word scores: BM25 over a partition's own statistics, from the postings of the question's terms."""
+"""Word scores: BM25 over a partition's own statistics, from the question's postings."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class WordScores:
             return np.zeros(len(self._columns))
         rows = np.concatenate([p.rows for p in self.postings])
         scores = np.concatenate([p.scores for p in self.postings])
-        return np.bincount(rows, scores, minlength=len(self._columns))
+        return np.bincount(rows, scores, minlength=len(self._columns)).astype(np.float64)
 
     def values(self, rows: Rows) -> FloatArray:
         """Score of each term in each of these rows: (terms, rows); 0 where a row is -1."""
@@ -87,7 +87,8 @@ class WordScores:
         for number, posting in enumerate(self.postings):
             session = self._columns.session[posting.rows]
             inside = session != ALONE
-            tf = np.bincount(session[inside], posting.counts[inside], minlength=count)
+            counted = np.bincount(session[inside], posting.counts[inside], minlength=count)
+            tf = counted.astype(np.float32)
             present[number] = tf > 0
             score += _bm25(tf, lengths, average, _idf(count, int(present[number].sum())))
         return score, self.share(present)

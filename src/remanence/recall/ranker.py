@@ -28,7 +28,7 @@ class Ranker:
 
     def shares(self, figures: FloatArray) -> FloatArray:
         """What each signal adds to each memory's score."""
-        return self.weight * (figures - self.mean) / self.scale
+        return (self.weight * (figures - self.mean) / self.scale).astype(np.float32)
 
 
 def families(names: Iterable[str], shares: FloatArray) -> dict[str, float]:

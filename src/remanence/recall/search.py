@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,7 +22,8 @@ from remanence.recall.diversity import diversified
 from remanence.recall.evidence import Evidence, no_evidence, read_evidence
 from remanence.recall.freshness import Freshness
 from remanence.recall.lexical import Rows, WordScores
-from remanence.recall.ranker import Ranker, families
+from remanence.recall.ranked import Ranked
+from remanence.recall.ranker import Ranker
 from remanence.recall.signals import Scene, measure
 from remanence.recall.understand import Question
 from remanence.recall.views import Views
@@ -31,25 +31,6 @@ from remanence.text.words import terms
 
 BY_VECTOR = 300
 POSTINGS = 20_000
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Ranked:
-    """A pool with its scores, best first."""
-
-    scene: Scene
-    order: Rows  # places in the pool, best first
-    scores: FloatArray
-    names: tuple[str, ...]
-    shares: FloatArray
-
-    def signals(self, place: int, base: float) -> dict[str, float]:
-        """The shares of one memory by family; they add up to its score."""
-        return {"base": base, **families(self.names, self.shares[place])}
-
-    def details(self, place: int) -> dict[str, float]:
-        """Every share of one memory by its full name."""
-        return {n: float(s) for n, s in zip(self.names, self.shares[place], strict=True)}
 
 
 class Recall:
@@ -119,7 +100,8 @@ class Recall:
         except EmbedderError as error:
             return None, (f"vectors: {error}",)
 
-    def _vectors(self) -> VectorIndex:
+    def vectors(self) -> VectorIndex:
+        """The vector index of the present embedder, made on first use."""
         with self._index_lock:
             if self._index is None:
                 self._index = self._index_for(self._embedder.fingerprint)
@@ -155,11 +137,9 @@ class Recall:
             return None
         keys = None if mask.all() else np.sort(columns.key[mask])
         count = max(BY_VECTOR, query.limit * 2)
-        return self._vectors().nearest(partition, embedded.vector, count, keys)
+        return self.vectors().nearest(partition, embedded.vector, count, keys)
 
-    def _evidence(
-        self, columns: Columns, pool: Pool, embedded: QueryEmbedding | None
-    ) -> Evidence:
+    def _evidence(self, columns: Columns, pool: Pool, embedded: QueryEmbedding | None) -> Evidence:
         if embedded is None:
             return no_evidence()
         around = [pool.rows, *(columns.neighbours(pool.rows, n) for n in (-1, 1))]
@@ -272,7 +252,7 @@ def _in_period(columns: Columns, mask: Mask, question: Question) -> Rows:
 def _token_weights(
     question: Question, words: WordScores, embedded: QueryEmbedding | None
 ) -> FloatArray:
-    """What each token of the question is worth: the idf of its word, the commonest worth for others."""
+    """What each token of the question is worth: the idf of its word."""
     if embedded is None:
         return np.zeros(0, np.float32)
     idf = dict(zip(words.terms, words.idf.tolist(), strict=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +59,7 @@ class Scene:
 
     def words_at(self, offset: int) -> FloatArray:
         """The word score of the turn at that distance, as a part of the pool's best."""
-        return self.window[offset].sum(axis=0) / self.best_words
+        return _figures(self.window[offset].sum(axis=0) / self.best_words)
 
     @cached_property
     def dense(self) -> FloatArray:
@@ -109,14 +110,14 @@ class Scene:
 
     @cached_property
     def date_match(self) -> FloatArray:
-        """How near the memory's time is to the time the question speaks of: 1 inside, falling outside."""
+        """1 inside the time the question speaks of, falling with the distance outside."""
         period = self.question.period
         if period is None:
             return np.zeros(len(self.rows), np.float32)
         start, end = period.start.timestamp() * 1e6, period.end.timestamp() * 1e6
         happened = self.columns.happened[self.rows]
         gap = np.maximum(np.maximum(start - happened, happened - end), 0)
-        return np.exp(-gap / max(end - start, 3 * DAY)).astype(np.float32)
+        return _figures(np.exp(-gap / max(end - start, 3 * DAY)))
 
     @cached_property
     def flags(self) -> NDArray[np.uint8]:
@@ -134,11 +135,15 @@ class Scene:
         first = share_of_best(self.dense) + self.words_at(0) + share_of_best(self.late)
         leaders = np.argsort(-first, kind="stable")[:3]
         centre = vectors[leaders].mean(axis=0)
-        return vectors @ (centre / max(float(np.linalg.norm(centre)), 1e-6))
+        return _figures(vectors @ (centre / max(float(np.linalg.norm(centre)), 1e-6)))
+
+
+def _figures(values: NDArray[Any]) -> FloatArray:
+    return np.asarray(values, np.float32)
 
 
 def _flag(values: NDArray[np.bool_]) -> FloatArray:
-    return values.astype(np.float32)
+    return _figures(values)
 
 
 def _spread(values: FloatArray) -> FloatArray:
@@ -148,7 +153,7 @@ def _spread(values: FloatArray) -> FloatArray:
 
 
 def _window_words(s: Scene) -> FloatArray:
-    return np.max([s.window[n] for n in WINDOW], axis=0).sum(axis=0) / s.best_words
+    return _figures(np.max([s.window[n] for n in WINDOW], axis=0).sum(axis=0) / s.best_words)
 
 
 def _window_share(s: Scene) -> FloatArray:

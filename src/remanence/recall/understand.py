@@ -33,7 +33,7 @@ class Question:
 
     @cached_property
     def recency_cue(self) -> str | None:
-        """"latest", "earliest" or None."""
+        """ "latest", "earliest" or None."""
         return dates.recency_cue(self.text)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Columns of the partitions in use: loaded on first use, moved along by the feed, dropped when cold."""
+"""Columns of the partitions in use: loaded when needed, moved along by the feed."""
 
 from __future__ import annotations
 

@@ -1,0 +1,116 @@
+"""`rem bench`: how good recall is, and how its weights are learned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from remanence.cli import terminal
+from remanence.cli.common import AsJson
+from remanence.cli.outcome import answer, form_of, guarded
+from remanence.operations.operation import Group
+
+COLUMNS = ("rec@5", "rec@10", "ndcg@10", "mrr", "session all@5", "p50 ms", "p95 ms")
+
+Data = Annotated[
+    Path, typer.Option("--data", metavar="PATH", help="a question set, or a folder of them")
+]
+Work = Annotated[
+    Path | None,
+    typer.Option("--work", metavar="DIR", help="keep the filled memories here for the next run"),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """Mean figures by data set and category, then by system."""
+
+    figures: Mapping[str, Mapping[str, Mapping[str, float]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trained:
+    """The file of weights that training wrote, and how many questions it learned from."""
+
+    path: Path
+    questions: int
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands."""
+    group = typer.Typer(no_args_is_help=True, help="Measure recall, and train its ranker.")
+    group.command("recall")(_recall)
+    group.command("train")(_train)
+    app.add_typer(group, name="bench", rich_help_panel=Group.CARE.value)
+
+
+def _recall(data: Data, work: Work = None, as_json: AsJson = False) -> None:
+    """Ask every question of a set; ours beside dense, BM25 and their fusion."""
+    form = form_of(as_json)
+    with guarded(form), _folder(work) as folder:
+        from remanence.evaluation.datasets import load_corpora
+        from remanence.evaluation.run import run_recall, summary
+
+        outcomes = run_recall(load_corpora(data), folder, lambda corpus: _note(corpus.name))
+        answer(Figures(figures=summary(outcomes)), form, None, _show)
+
+
+def _train(
+    data: Data,
+    target: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="the weights to write, as JSON")
+    ] = Path("ranker.json"),
+    work: Work = None,
+    as_json: AsJson = False,
+) -> None:
+    """Learn the ranker's weights from questions with known answers."""
+    form = form_of(as_json)
+    with guarded(form), _folder(work) as folder:
+        done = _trained(data, folder, target)
+        answer(done, form, None, lambda _: terminal.write_line(str(target)))
+
+
+def _trained(data: Path, folder: Path, target: Path) -> Trained:
+    import json
+
+    from remanence.evaluation.datasets import load_corpora
+    from remanence.evaluation.training import samples_of, train
+    from remanence.recall.signals import SIGNALS
+
+    samples = samples_of(load_corpora(data), folder, on_corpus=_note)
+    fitted = train(samples)
+    columns = zip(fitted.mean.tolist(), fitted.scale.tolist(), fitted.weight.tolist(), strict=True)
+    table = {name: list(column) for name, column in zip(SIGNALS, columns, strict=True)}
+    target.write_text(json.dumps({"table": table, "base": fitted.base}, indent=1), encoding="utf-8")
+    return Trained(path=target, questions=len(samples))
+
+
+@contextmanager
+def _folder(work: Path | None) -> Iterator[Path]:
+    """The folder asked for, or one that goes away afterwards."""
+    from tempfile import TemporaryDirectory
+
+    if work is not None:
+        yield work
+        return
+    with TemporaryDirectory(prefix="remanence-") as folder:
+        yield Path(folder)
+
+
+def _note(corpus: str) -> None:
+    terminal.stderr().print(f"done: {terminal.shown(corpus)}", style="dim")
+
+
+def _show(answered: Figures) -> None:
+    from rich.table import Table
+
+    for name, systems in answered.figures.items():
+        table = Table("system", *COLUMNS, title=name, title_justify="left", box=None)
+        for system, found in systems.items():
+            table.add_row(system, *(f"{found[column]:.3f}" for column in COLUMNS))
+        terminal.stdout().print(table)

@@ -1,0 +1,101 @@
+"""A command for every operation in the table."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from remanence.cli.common import (
+    AsJson,
+    AsLines,
+    Database,
+    Explain,
+    Tenant,
+    Yes,
+    keyword,
+    opening,
+    taken,
+    with_signature,
+)
+from remanence.cli.outcome import FAILED, Form, answer, form_of, guarded
+from remanence.cli.parameters import parameters, request_of
+from remanence.model.memory import MemoryRecord
+from remanence.operations.operation import Group, Operation
+from remanence.operations.table import OPERATIONS
+
+if TYPE_CHECKING:
+    from remanence.memory import Memory
+
+
+def add_operations(app: typer.Typer) -> None:
+    """Make a command of every operation."""
+    order = list(Group)
+    for operation in sorted(OPERATIONS, key=lambda each: order.index(each.group)):
+        app.command(
+            operation.spelled, help=operation.summary, rich_help_panel=operation.group.value
+        )(_command(operation))
+
+
+def _command(operation: Operation) -> Callable[..., None]:
+    def call(context: typer.Context, **given: Any) -> None:
+        extra = taken(given, "database", "tenant", "as_json", "as_lines", "yes", "explain")
+        form = form_of(bool(extra["as_json"]), bool(extra["as_lines"]))
+        with guarded(form):
+            request = request_of(operation, given)
+            with opening(context, extra["database"], extra["tenant"]).memory() as memory:
+                if operation.destructive and not extra["yes"]:
+                    _confirm(operation, memory, request)
+                response = _performed(operation, memory, request, form)
+            show = partial(_show, operation, explain=bool(extra["explain"]))
+            answer(response, form, operation.listing, show)
+        if not getattr(response, "healthy", True):
+            raise typer.Exit(FAILED)
+
+    with_signature(call, _signature(operation))
+    return call
+
+
+def _signature(operation: Operation) -> list[inspect.Parameter]:
+    wanted = [keyword("context", typer.Context), *parameters(operation)]
+    if operation.name == "search":
+        wanted.append(keyword("explain", Explain, False))
+    if operation.destructive:
+        wanted.append(keyword("yes", Yes, False))
+    if operation.listing:
+        wanted.append(keyword("as_lines", AsLines, False))
+    wanted.append(keyword("as_json", AsJson, False))
+    return [*wanted, keyword("database", Database, None), keyword("tenant", Tenant, None)]
+
+
+def _performed(operation: Operation, memory: Memory, request: Any, form: Form) -> Any:
+    if not operation.reports:
+        return operation.perform(memory, request)
+    from remanence.cli.progress import progress
+
+    with progress(operation.spelled) as report:
+        return operation.perform(memory, request, report)
+
+
+def _confirm(operation: Operation, memory: Memory, request: Any) -> None:
+    """Ask on a terminal before anything is forgotten, naming how many it would be."""
+    if request.dry_run or not sys.stdin.isatty():
+        return
+    concerned = operation.perform(memory, replace(request, dry_run=True)).memories
+    for_good = " for good" if getattr(request, "erase", False) else ""
+    noun = "memory" if len(concerned) == 1 else "memories"
+    typer.confirm(f"Forget {len(concerned):,} {noun}{for_good}?", abort=True, err=True)
+
+
+def _show(operation: Operation, response: Any, explain: bool) -> None:
+    from remanence.cli.screens import show, show_brief
+
+    if operation.writes and operation.response is MemoryRecord:
+        show_brief(response)
+    else:
+        show(response, explain=explain)

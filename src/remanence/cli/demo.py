@@ -1,0 +1,110 @@
+"""`rem demo`: a small conversation remembered, and a few questions asked of it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from remanence.cli.outcome import Form, guarded
+from remanence.operations.operation import Group
+
+if TYPE_CHECKING:
+    from remanence.memory import Memory
+    from remanence.model.hit import Hits
+
+USER = "demo"
+ASSISTANT = "Ada"
+HITS = 2
+SIGNALS = 4
+NEXT = (
+    'rem add "Ana moved to Lisbon" -u ana && rem search "where does Ana live?" -u ana --explain',
+    "python -c \"from remanence import Memory; print(Memory().search('Lisbon', user_id='ana'))\"",
+    "rem --help for all commands; docs/reference.md for all verbs",
+)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("demo", rich_help_panel=Group.RECALL.value)(_demo)
+
+
+def _demo() -> None:
+    """Remember a sample conversation in a temporary database, and ask it questions."""
+    from tempfile import TemporaryDirectory
+
+    with guarded(Form.HUMAN), TemporaryDirectory(prefix="remanence-demo-") as folder:
+        _play(_sample(), Path(folder) / "demo.db")
+
+
+def _sample() -> Mapping[str, Any]:
+    text = Path(__file__).with_name("sample_conversation.json").read_text(encoding="utf-8")
+    return json.loads(text)  # type: ignore[no-any-return]
+
+
+def _play(sample: Mapping[str, Any], path: Path) -> None:
+    from remanence.memory import Memory
+
+    with Memory(path) as memory:
+        _remember(memory, sample)
+        for question in sample["questions"]:
+            started = time.perf_counter()
+            now = datetime.fromisoformat(sample["now"])
+            hits = memory.search(question, user_id=USER, limit=HITS, now=now)
+            _show_answer(question, hits, time.perf_counter() - started)
+    _show_next(hits.degraded)
+
+
+def _remember(memory: Memory, sample: Mapping[str, Any]) -> None:
+    from remanence.cli.screens import say
+
+    started = time.perf_counter()
+    turns = 0
+    for session in sample["sessions"]:
+        messages = list(_messages(session))
+        memory.add_messages(messages, user_id=USER, session_id=session["id"])
+        turns += len(messages)
+    took = time.perf_counter() - started
+    count = len(sample["sessions"])
+    say(f"Remembered {turns} turns of {count} conversations in {took:.1f} s: no key, no LLM.")
+    say(f"Today is {sample['now'][:10]}. Five questions:")
+
+
+def _messages(session: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for name, content in session["turns"]:
+        role = "assistant" if name == ASSISTANT else "user"
+        yield {"role": role, "name": name, "content": content, "at": session["at"]}
+
+
+def _show_answer(question: str, hits: Hits, took: float) -> None:
+    from rich.text import Text
+
+    from remanence.cli.bars import strip
+    from remanence.cli.screens import say, told_of
+
+    say("")
+    say(Text.assemble((question, "bold"), (f"  {took * 1000:.0f} ms", "dim")))
+    say(Text(f"   understood: {told_of(hits.understood)}", style="dim"))
+    for rank, hit in enumerate(hits, 1):
+        when, who = f"{hit.memory.happened_at:%Y-%m-%d}", hit.memory.speaker or ""
+        said = Text.assemble((f"{rank}  ", "cyan"), (f"{when}  ", "green"), (f"{who}: ", "bold"))
+        say(said.append(hit.passage))
+        if rank == 1:
+            say(Text("   ").append_text(strip(hit.signals, SIGNALS)))
+
+
+def _show_next(degraded: tuple[str, ...]) -> None:
+    from rich.text import Text
+
+    from remanence.cli.screens import note, say
+
+    if degraded:
+        note(f"\nWithout {', '.join(degraded)}, words alone had to do; `rem doctor` says why.")
+    say(Text("\nTry next:", style="bold"))
+    for line in NEXT:
+        say(f"  {line}")

@@ -1,0 +1,106 @@
+"""`rem config`: the settings in force, and where each came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from remanence.cli import terminal
+from remanence.cli.common import AsJson, Database, Opening, Tenant, opening
+from remanence.cli.outcome import answer, form_of, guarded
+from remanence.operations.operation import Group
+
+SECRET = ("embedder_key",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One setting: its value, where that comes from and what it means."""
+
+    name: str
+    value: Any
+    origin: str
+    help: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InForce:
+    """All settings, the file they were read from and the database they lead to."""
+
+    file: Path | None
+    database: str
+    settings: tuple[Setting, ...]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("config", rich_help_panel=Group.CARE.value)(_config)
+
+
+def _config(
+    context: typer.Context,
+    path: Annotated[bool, typer.Option("--path", help="only say which file is read")] = False,
+    as_json: AsJson = False,
+    database: Database = None,
+    tenant: Tenant = None,
+) -> None:
+    """Show the settings in force and where each came from."""
+    form = form_of(as_json)
+    with guarded(form):
+        found = in_force(opening(context, database, tenant))
+        answer(found, form, None, _show_path if path else _show)
+
+
+def in_force(opened: Opening) -> InForce:
+    """The settings a command would run under."""
+    from remanence.config import HELP, Settings, load_settings
+
+    given = {"database": opened.database, "tenant": opened.tenant}
+    settings = load_settings(given, file=opened.config)
+    file, origins = _origins(opened)
+    told = (
+        Setting(
+            name=each.name,
+            value=_told(each.name, getattr(settings, each.name)),
+            origin=origins.get(each.name, "default"),
+            help=HELP[each.name],
+        )
+        for each in fields(Settings)
+    )
+    return InForce(file=file, database=settings.database_url, settings=tuple(told))
+
+
+def _origins(opened: Opening) -> tuple[Path | None, Mapping[str, str]]:
+    from remanence.config import origins
+
+    file, found = origins(file=opened.config)
+    given = {"database": opened.database, "tenant": opened.tenant}
+    return file, found | {name: "command line" for name, value in given.items() if value}
+
+
+def _told(name: str, value: Any) -> Any:
+    return "(set)" if name in SECRET and value else value
+
+
+def _show_path(found: InForce) -> None:
+    if found.file is None:
+        terminal.stderr().print("No settings file is read; docs/settings.md says where it may lie.")
+        return
+    terminal.write_line(str(found.file))
+
+
+def _show(found: InForce) -> None:
+    from rich.table import Table
+
+    table = Table("setting", "value", "from", box=None, pad_edge=False, header_style="dim")
+    for each in found.settings:
+        style = "dim" if each.origin == "default" else None
+        table.add_row(each.name, terminal.shown(f"{each.value}"), each.origin, style=style)
+    console = terminal.stdout()
+    console.print(table)
+    console.print(f"\ndatabase: {terminal.shown(found.database)}", soft_wrap=True)
+    console.print(f"file: {found.file or 'none'}", soft_wrap=True)

@@ -1,0 +1,155 @@
+"""`rem export`, `rem import` and `rem restore`: memories in and out of files."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+
+import typer
+
+from remanence.cli import terminal
+from remanence.cli.common import AsJson, Database, Opening, Tenant, Yes, opening
+from remanence.cli.outcome import Form, answer, form_of, guarded
+from remanence.errors import InvalidInput
+from remanence.operations.operation import Group
+
+if TYPE_CHECKING:
+    from remanence.transfer import Exported, Imported
+
+Target = Annotated[str, typer.Argument(metavar="FILE", help="the file to write; - is stdout")]
+Source = Annotated[str, typer.Argument(metavar="FILE", help="the file to read; - is stdin")]
+Copy = Annotated[Path, typer.Argument(metavar="BACKUP", help="a file that `rem backup` made")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """The database that now holds what the backup held."""
+
+    path: str
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("export", rich_help_panel=Group.CARE.value)(_export)
+    app.command("import", rich_help_panel=Group.CARE.value)(_import)
+    app.command("restore", rich_help_panel=Group.CARE.value)(_restore)
+
+
+def _export(
+    context: typer.Context,
+    file: Target = "-",
+    as_json: AsJson = False,
+    database: Database = None,
+    tenant: Tenant = None,
+) -> None:
+    """Write every memory, with history and links, as JSON lines."""
+    form = form_of(as_json)
+    with guarded(form):
+        done = _exported(opening(context, database, tenant), file)
+        told = f"{done.memories:,} memories and {done.associations:,} associations written."
+        _finish(done, form if file != "-" else Form.HUMAN, told)
+
+
+def _import(
+    context: typer.Context,
+    file: Source = "-",
+    as_json: AsJson = False,
+    database: Database = None,
+    tenant: Tenant = None,
+) -> None:
+    """Read an export; what is here already is passed over, so it can be run again."""
+    form = form_of(as_json)
+    with guarded(form):
+        done = _imported(opening(context, database, tenant), file)
+        told = f"{done.memories:,} memories and {done.associations:,} associations read"
+        _finish(done, form, f"{told}; {done.skipped:,} memories were here already.")
+
+
+def _restore(
+    context: typer.Context,
+    backup: Copy,
+    yes: Yes = False,
+    as_json: AsJson = False,
+    database: Database = None,
+    tenant: Tenant = None,
+) -> None:
+    """Put a backup in the place of the database, after checking that it is whole."""
+    form = form_of(as_json)
+    with guarded(form):
+        target = _target(opening(context, database, tenant))
+        if target.exists() and not yes and sys.stdin.isatty():
+            typer.confirm(f"Replace {target}, with all it holds?", abort=True, err=True)
+        _put_back(backup, target)
+        _finish(Restored(path=str(target)), form, f"{target} holds what {backup} held.")
+
+
+def _exported(opened: Opening, file: str) -> Exported:
+    from remanence.cli.progress import progress
+    from remanence.transfer import export_memory
+
+    with opened.memory() as memory, _written(file) as target, progress("export") as report:
+        return export_memory(memory, target, report)
+
+
+def _imported(opened: Opening, file: str) -> Imported:
+    from remanence.cli.progress import progress
+    from remanence.transfer import import_memory
+
+    with _read(file) as source, opened.memory() as memory, progress("import") as report:
+        return import_memory(memory, source, report)
+
+
+def _target(opened: Opening) -> Path:
+    from remanence.config import load_settings
+    from remanence.wiring import MEMORY, database_path
+
+    given = {"database": opened.database, "tenant": opened.tenant}
+    path = database_path(load_settings(given, file=opened.config).database_url)
+    if path == MEMORY:
+        raise InvalidInput("A memory that lives in RAM cannot be restored; name a file with --db.")
+    return Path(path)
+
+
+def _put_back(backup: Path, target: Path) -> None:
+    from remanence.wiring import restore_store
+
+    restore_store(backup, str(target))
+
+
+@contextmanager
+def _written(file: str) -> Iterator[BinaryIO]:
+    """stdout, or a file that appears when it is whole; readable by its owner only."""
+    if file == "-":
+        yield sys.stdout.buffer
+        return
+    part = Path(f"{file}.part")
+    opened = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        with os.fdopen(opened, "wb") as target:
+            yield target
+            os.fsync(target.fileno())
+        part.replace(file)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _read(file: str) -> Iterator[BinaryIO]:
+    if file != "-":
+        with Path(file).open("rb") as source:
+            yield source
+    elif sys.stdin.isatty():
+        raise typer.BadParameter("Say which file to import, or pipe one in.")
+    else:
+        yield sys.stdin.buffer
+
+
+def _finish(done: Any, form: Form, told: str) -> None:
+    """The data of an export may be on stdout, so what is told to people goes to stderr."""
+    answer(done, form, None, lambda _: terminal.stderr().print(terminal.shown(told)))

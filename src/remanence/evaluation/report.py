@@ -1,0 +1,81 @@
+"""What the benchmark commands do: run, train, and write down what came out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from remanence.evaluation.datasets import Corpus, load_corpora
+from remanence.evaluation.logistic import Fitted
+from remanence.evaluation.metrics import all_at, first_places, recall_at
+from remanence.evaluation.run import run_recall, summary
+from remanence.evaluation.training import Sample, left_out, samples_of, train
+from remanence.recall.signals import SIGNALS
+
+Step = Callable[[int, int], None]
+
+
+def recall_report(
+    data: Path, work: Path, step: Step | None = None, **settings: Any
+) -> dict[str, Any]:
+    """Figures by data set and category, then by system."""
+    corpora = list(load_corpora(data))
+    done: list[str] = []
+
+    def tick(corpus: Corpus) -> None:
+        done.append(corpus.name)
+        if step:
+            step(len(done), len(corpora))
+
+    return summary(run_recall(corpora, work, tick, **settings))
+
+
+def train_report(data: Path, work: Path, step: Step | None = None) -> tuple[Fitted, dict[str, Any]]:
+    """Weights from all of the data, and the figures of weights that never saw what they rank."""
+    corpora = [corpus for corpus in load_corpora(data) if corpus.probes]
+    done: list[str] = []
+
+    def tick(name: str) -> None:
+        done.append(name)
+        if step:
+            step(len(done), len(corpora))
+
+    samples = samples_of(corpora, work, on_corpus=tick)
+    scores = left_out(samples)
+    return train(samples), _figures(samples, [scores[n] for n in range(len(samples))])
+
+
+def ranker_table(fitted: Fitted) -> dict[str, Any]:
+    """The weights as the settings' `ranker` file holds them."""
+    rows = zip(SIGNALS, fitted.mean, fitted.scale, fitted.weight, strict=True)
+    table = {name: [round(float(v), 6) for v in figures] for name, *figures in rows}
+    return {"base": round(fitted.base, 6), "table": table}
+
+
+def save_ranker(fitted: Fitted, target: Path) -> None:
+    """Write a ranker file for the setting `ranker`."""
+    target.write_text(json.dumps(ranker_table(fitted), indent=1) + "\n", encoding="utf-8")
+
+
+def _figures(samples: Sequence[Sample], scores: Sequence[Any]) -> dict[str, Any]:
+    groups: dict[str, list[tuple[float, float]]] = {}
+    for sample, score in zip(samples, scores, strict=True):
+        order = (-score).argsort(kind="stable")
+        turns = [sample.ids[n] for n in order]
+        sessions = first_places(sample.sessions[n] for n in order)
+        figures = (
+            recall_at(turns, sample.probe.turns, 10),
+            all_at(sessions, sample.probe.sessions, 5),
+        )
+        for name in (sample.dataset, f"{sample.dataset} · {sample.probe.category}"):
+            groups.setdefault(name, []).append(figures)
+    return {
+        name: {
+            "questions": len(found),
+            "rec@10": round(sum(f[0] for f in found) / len(found), 4),
+            "session all@5": round(sum(f[1] for f in found) / len(found), 4),
+        }
+        for name, found in sorted(groups.items())
+    }

@@ -1,0 +1,1 @@
+"""One declaration per verb: command line, servers and reference loop over the same table."""

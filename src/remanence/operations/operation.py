@@ -1,0 +1,105 @@
+"""What an operation is: a verb of the memory with its request, its answer and whom it concerns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from remanence.memory import Memory
+    from remanence.ports.store import Progress
+
+
+class Scoping(StrEnum):
+    """What of a store an operation can reach. Only `store` ever sees more than one tenant."""
+
+    SCOPED = "scoped"  # memories of a user, agent or session of the tenant
+    BY_ID = "by id"  # memories of the tenant, named by their ids
+    TENANT = "tenant"  # all memories of the tenant
+    STORE = "store"  # the whole store: for whoever runs it
+
+
+class Group(StrEnum):
+    """Where an operation stands in help and reference."""
+
+    REMEMBER = "Remember"
+    RECALL = "Recall"
+    LINK = "Link and learn"
+    CARE = "Care"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One verb: the command line makes a command of it, a server a route, the docs a section.
+
+    `listing` names the list in the answer, if it is one. An operation that `reports` takes a
+    progress callback. A `destructive` one is worth a question before it runs.
+    """
+
+    name: str
+    summary: str
+    group: Group
+    request: type
+    response: type
+    run: Callable[..., Any]
+    writes: bool
+    scope: Scoping
+    listing: str | None = None
+    command: str = ""
+    reports: bool = False
+    destructive: bool = False
+
+    @property
+    def spelled(self) -> str:
+        """Its name on the command line."""
+        return self.command or self.name.replace("_", "-")
+
+    def perform(self, memory: Memory, request: Any, progress: Progress | None = None) -> Any:
+        """Run the verb; gives an instance of `response`."""
+        return self.run(memory, request, progress) if self.reports else self.run(memory, request)
+
+
+def given(
+    help: str,
+    default: Any = None,
+    *,
+    short: str | None = None,
+    flag: str | None = None,
+    positional: bool = False,
+    piped: bool = False,
+) -> Any:
+    """A field of a request: its help, its spelling on a command line, whether stdin can give it.
+
+    A field without a default is required: pass `...`.
+    """
+    about = {"help": help, "short": short, "flag": flag, "positional": positional, "piped": piped}
+    return field(default=MISSING if default is ... else default, metadata=about)
+
+
+def flags(each: Field[Any]) -> tuple[str, ...]:
+    """How a field is spelled on a command line; a switch that may be on has a `--no-` form."""
+    if each.metadata["positional"]:
+        return ()
+    long = each.metadata["flag"] or f"--{each.name.replace('_', '-')}"
+    if "bool" in str(each.type) and each.default is not False:
+        long = f"{long}/--no-{long.removeprefix('--')}"
+    return (long, each.metadata["short"]) if each.metadata["short"] else (long,)
+
+
+def arguments(request: Any) -> dict[str, Any]:
+    """A request as keyword arguments; a list of one stands for its item, an empty one for None."""
+    values = {each.name: getattr(request, each.name) for each in fields(request)}
+    return {name: _unwrapped(value) for name, value in values.items()}
+
+
+def changes(request: Any) -> Mapping[str, Any]:
+    """The fields of a request that were given at all."""
+    return {name: value for name, value in arguments(request).items() if value is not None}
+
+
+def _unwrapped(value: Any) -> Any:
+    if not isinstance(value, tuple):
+        return value
+    return value[0] if len(value) == 1 else value or None

@@ -1,0 +1,87 @@
+"""What operations answer when the verb's own value is a bare list or number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from remanence.model.hit import Hit, Understanding
+from remanence.model.memory import MemoryRecord, Related, Revision
+from remanence.model.stats import Finding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memories:
+    """Several memories."""
+
+    memories: tuple[MemoryRecord, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Hits, best first; what was read out of the question; parts that could not take part."""
+
+    hits: tuple[Hit, ...]
+    understood: Understanding
+    degraded: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """What was forgotten, or would be (`dry_run`)."""
+
+    dry_run: bool
+    erased: bool
+    memories: tuple[MemoryRecord, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count:
+    """How many."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """Every change, oldest first."""
+
+    revisions: tuple[Revision, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Similarity:
+    """The cosine of two texts."""
+
+    cosine: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbours:
+    """Linked memories, strongest first."""
+
+    related: tuple[Related, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noted:
+    """The feedback as it was kept."""
+
+    id: str
+    useful: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examination:
+    """What `doctor` looked at; `healthy` when nothing wrong is left."""
+
+    healthy: bool
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copied:
+    """Where the copy lies and how large it is."""
+
+    path: Path
+    bytes: int

@@ -1,0 +1,69 @@
+"""Writing a memory out, one JSON line at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from remanence import __version__
+from remanence.clock import SystemClock
+from remanence.errors import NotFound
+from remanence.memory import Memory
+from remanence.operations.rendering import dumped
+from remanence.ports.store import Progress
+from remanence.transfer.lines import FORMAT, VERSION, association_line, memory_line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """How much was written."""
+
+    memories: int
+    associations: int
+
+
+def export_memory(memory: Memory, file: BinaryIO, progress: Progress | None = None) -> Exported:
+    """Write everything of the memory's tenant, in any state, with histories and associations.
+
+    What is written while the export runs may or may not be in it; what was there before is.
+    """
+    stats = memory.stats()
+    _write(file, _header(memory, stats.memories, stats.associations))
+    memories = _memories(memory, file, stats.memories, progress)
+    associations = 0
+    for link in memory.parts.store.links(memory.tenant):
+        _write(file, association_line(link))
+        associations += 1
+    _write(file, {"type": "end", "memories": memories, "associations": associations})
+    file.flush()
+    return Exported(memories=memories, associations=associations)
+
+
+def _header(memory: Memory, memories: int, associations: int) -> dict[str, Any]:
+    return {
+        "type": FORMAT,
+        "version": VERSION,
+        "remanence": __version__,
+        "exported_at": SystemClock().now(),
+        "tenant": memory.tenant,
+        "memories": memories,
+        "associations": associations,
+    }
+
+
+def _memories(memory: Memory, file: BinaryIO, total: int, progress: Progress | None) -> int:
+    done = 0
+    for _, record in memory.parts.store.scan(memory.tenant):
+        try:
+            history = memory.history(record.id)[1:]  # the insertion can be told from the record
+        except NotFound:  # erased since the scan read it
+            continue
+        _write(file, memory_line(record, history))
+        done += 1
+        if progress:
+            progress(done, max(done, total))
+    return done
+
+
+def _write(file: BinaryIO, line: dict[str, Any]) -> None:
+    file.write(f"{dumped(line)}\n".encode())

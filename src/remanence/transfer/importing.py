@@ -1,0 +1,149 @@
+"""Reading a memory in: checked line by line, written batch by batch, safe to run again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from remanence.clock import SystemClock
+from remanence.errors import Conflict, EmbedderError, InvalidInput, NotFound
+from remanence.memory import Memory
+from remanence.model.memory import MemoryRecord, Revision
+from remanence.model.write import Batch, Insert, Pieces
+from remanence.ports.store import Progress
+from remanence.remember.embed import embedded
+from remanence.transfer.lines import Line, association_of, check_header, memory_of
+from remanence.transfer.reading import NumberedLine, read_lines
+
+BATCH = 256
+BATCH_BYTES = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """How much was read in. `skipped` memories were here already; a `dangling` association
+    leads to a memory that the file does not hold."""
+
+    memories: int
+    skipped: int
+    associations: int
+    dangling: int
+
+
+def import_memory(memory: Memory, file: BinaryIO, progress: Progress | None = None) -> Imported:
+    """Read what `export_memory` wrote into the memory's own tenant; ids, times, history stay.
+
+    A line that cannot be accepted raises `InvalidInput` with its number, and nothing of its batch
+    is written. What came before it is here: run the import again and it is passed over.
+    """
+    return _Importing(memory, progress).run(file)
+
+
+class _Importing:
+    """The state of one import."""
+
+    def __init__(self, memory: Memory, progress: Progress | None) -> None:
+        self._memory = memory
+        self._progress = progress
+        self._total = 0
+        self._held: dict[str, tuple[MemoryRecord, tuple[Revision, ...]]] = {}
+        self._held_bytes = 0
+        self._memories = self._skipped = self._associations = self._dangling = 0
+        self._ended = False
+
+    def run(self, file: BinaryIO) -> Imported:
+        """Read all lines."""
+        lines = read_lines(file)
+        self._begin(next(lines, None))
+        for line in lines:
+            self._take(line)
+        self._write_held()
+        if not self._ended:
+            raise InvalidInput(
+                f"The file ends early: it was cut off. {self._memories:,} memories are here; "
+                "get the whole file and import it again."
+            )
+        return self._result()
+
+    def _begin(self, line: NumberedLine | None) -> None:
+        content = line.content if line else {}
+        check_header(content)
+        told = content.get("memories")
+        self._total = told if isinstance(told, int) else 0
+
+    def _take(self, line: NumberedLine) -> None:
+        try:
+            match line.content.get("type"):
+                case "memory":
+                    self._hold(line)
+                case "association":
+                    self._associate(line.content)
+                case "end":
+                    self._ended = True
+                case other:
+                    raise InvalidInput(f"A line of type {str(other)[:40]!r} is not known here.")
+        except InvalidInput as error:
+            raise InvalidInput(f"Line {line.number}: {error}") from error
+
+    def _hold(self, line: NumberedLine) -> None:
+        limit = self._memory.settings.max_text
+        record, history = memory_of(line.content, self._memory.tenant, limit)
+        if record.id in self._held:
+            self._skipped += 1
+            return
+        self._held[record.id] = (record, history)
+        self._held_bytes += line.size
+        if len(self._held) >= BATCH or self._held_bytes >= BATCH_BYTES:
+            self._write_held()
+
+    def _write_held(self) -> None:
+        held, self._held, self._held_bytes = self._held, {}, 0
+        store = self._memory.parts.store
+        known = {record.id for record in store.get(self._memory.tenant, list(held))}
+        new = [pair for id, pair in held.items() if id not in known]
+        if new:
+            self._insert(new)
+        self._memories += len(new)
+        self._skipped += len(known)
+        if self._progress and held:
+            done = self._memories + self._skipped
+            self._progress(done, max(done, self._total))
+
+    def _insert(self, new: Sequence[tuple[MemoryRecord, tuple[Revision, ...]]]) -> None:
+        made = self._pieces([record for record, _ in new])
+        actions = tuple(
+            Insert(record=record, pieces=pieces, history=history)
+            for (record, history), pieces in zip(new, made, strict=True)
+        )
+        batch = Batch(tenant=self._memory.tenant, at=SystemClock().now(), actions=actions)
+        try:
+            self._memory.parts.store.write(batch)
+        except Conflict as error:
+            raise Conflict(
+                "Memories with these ids are in this database already and not in this tenant; "
+                "import into a database of its own."
+            ) from error
+
+    def _pieces(self, records: Sequence[MemoryRecord]) -> Sequence[Pieces | None]:
+        try:
+            return embedded(records, self._memory.parts.embedder)
+        except EmbedderError:
+            return [None] * len(records)
+
+    def _associate(self, line: Line) -> None:
+        link = association_of(line)
+        self._write_held()
+        try:
+            self._memory.parts.store.associate(self._memory.tenant, link)
+            self._associations += 1
+        except NotFound:
+            self._dangling += 1
+
+    def _result(self) -> Imported:
+        return Imported(
+            memories=self._memories,
+            skipped=self._skipped,
+            associations=self._associations,
+            dangling=self._dangling,
+        )

@@ -1,0 +1,140 @@
+"""The lines of an export: a header, memories with their history, associations, an end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields
+from typing import Any
+
+from remanence.errors import InvalidInput
+from remanence.model import accept
+from remanence.model.memory import Association, MemoryRecord, Revision, unit_interval
+from remanence.model.scope import Scope
+from remanence.operations.rendering import plain
+from remanence.remember.draft import changes_of
+
+FORMAT = "remanence-export"
+VERSION = 1
+
+Line = Mapping[str, Any]
+
+
+def memory_line(record: MemoryRecord, history: Sequence[Revision]) -> dict[str, Any]:
+    """A memory with all its fields; the tenant is the importer's own affair."""
+    told = {name: value for name, value in _plain(record).items() if name != "tenant"}
+    return {"type": "memory", **told, "history": plain(history)}
+
+
+def association_line(link: Association) -> dict[str, Any]:
+    """An association; what kind of link it is stands under `link`."""
+    told = _plain(link)
+    return {"type": "association", "link": told.pop("type"), **told}
+
+
+def check_header(line: Line) -> None:
+    """Refuse what is not an export of ours, or one of a later format."""
+    if line.get("type") != FORMAT:
+        raise InvalidInput("This is not a file that `rem export` made; there is nothing to import.")
+    if line.get("version") != VERSION:
+        raise InvalidInput(
+            f"The file has format {line.get('version')!r} and this version reads {VERSION}; "
+            "update Remanence."
+        )
+
+
+def memory_of(line: Line, tenant: str, max_text: int) -> tuple[MemoryRecord, tuple[Revision, ...]]:
+    """The memory of a line under the given tenant, and its history."""
+    values = {n: v for n, v in line.items() if n not in ("type", "history")}
+    _check_names(values, MemoryRecord, apart=("tenant",))
+    values["text"] = accept.text_of("text", values["text"], max_text)
+    read = {name: READERS.get(name, accept.label_of)(name, v) for name, v in values.items()}
+    Scope(tenant=tenant, **{n: read.get(n) for n in ("user_id", "agent_id", "session_id")})
+    history = tuple(_revision(each, max_text) for each in _list("history", line.get("history", [])))
+    return MemoryRecord(tenant=tenant, **read), history
+
+
+def association_of(line: Line) -> Association:
+    """The association of a line."""
+    values = {n: v for n, v in line.items() if n not in ("type", "link")}
+    _check_names(values | {"type": line.get("link")}, Association)
+    return Association(
+        source=accept.id_of(values["source"]),
+        target=accept.id_of(values["target"]),
+        type=accept.text_of("link", line.get("link"), 128),
+        strength=unit_interval("strength", values["strength"]),
+        created_at=accept.moment_of("created_at", values["created_at"]),
+    )
+
+
+def _revision(given: Any, max_text: int) -> Revision:
+    if not isinstance(given, Mapping):
+        raise InvalidInput("A revision in the history must be an object.")
+    _check_names(given, Revision)
+    before = given.get("before") or {}
+    return Revision(
+        version=_whole("version", given["version"]),
+        verb=accept.text_of("verb", given["verb"], 128),
+        at=accept.moment_of("at", given["at"]),
+        actor=accept.label_of("actor", given.get("actor")),
+        reason=accept.label_of("reason", given.get("reason")),
+        before=changes_of(before, max_text) if before else {},
+    )
+
+
+def _check_names(values: Line, model: type, apart: tuple[str, ...] = ()) -> None:
+    known = {each.name: each for each in fields(model) if each.name not in apart}
+    if unknown := sorted(set(values) - set(known)):
+        raise InvalidInput(f"Unknown field {unknown[0]!r}; update Remanence to read it.")
+    needed = {n for n, f in known.items() if f.default is f.default_factory is MISSING}
+    if missing := sorted(needed - set(values)):
+        raise InvalidInput(f"The field {missing[0]!r} is missing.")
+
+
+def _whole(what: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
+        raise InvalidInput(f"{what} must be a whole number, 0 or more; got {value!r}.")
+    return value
+
+
+def _truth(what: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{what} must be true or false; got {value!r}.")
+    return value
+
+
+def _list(what: str, value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise InvalidInput(f"{what} must be a list.")
+    return value
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    told = plain(value)
+    assert isinstance(told, dict)
+    return told
+
+
+def _id(what: str, value: Any) -> str:
+    try:
+        return accept.id_of(value)
+    except LookupError:
+        raise InvalidInput(f"{what} must be a UUID; got {str(value)[:60]!r}.") from None
+
+
+READERS: Mapping[str, Callable[[str, Any], Any]] = {
+    "id": _id,
+    "superseded_by": lambda what, value: None if value is None else _id(what, value),
+    "text": lambda what, value: value,
+    "kind": lambda what, value: accept.kind_of(value),
+    "state": lambda what, value: accept.state_of(value),
+    "happened_at": accept.moment_of,
+    "created_at": accept.moment_of,
+    "updated_at": accept.moment_of,
+    "used_at": lambda what, value: None if value is None else accept.moment_of(what, value),
+    "importance": unit_interval,
+    "trust": unit_interval,
+    "pinned": _truth,
+    "metadata": lambda what, value: accept.metadata_of(value),
+    "version": _whole,
+    "uses": _whole,
+}
