@@ -98,10 +98,13 @@ def _opened(path: Path) -> Any:
 
 
 def _corpus(entry: Mapping[str, Any], name: str, path: Path) -> Corpus:
-    if "haystack_sessions" in entry:
-        return _longmemeval(entry)
-    if "qa" in entry:
-        return _locomo(entry, name)
+    try:
+        if "haystack_sessions" in entry:
+            return _longmemeval(entry)
+        if "qa" in entry:
+            return _locomo(entry, name)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InvalidInput(f"{path} holds an entry that cannot be read: {error!r}") from error
     raise InvalidInput(f"{path} holds neither LoCoMo nor LongMemEval entries.")
 
 

@@ -25,16 +25,23 @@ class Fitted:
 
 
 def fit(
-    figures: NDArray[np.floating], gold: NDArray[np.bool_], importance: Array, ridge: float = 1.0
+    figures: NDArray[np.floating],
+    gold: NDArray[np.bool_],
+    importance: Array,
+    ridge: Array,
+    prior: Array,
 ) -> Fitted:
-    """Fit rows to gold labels; `importance` weighs the rows, classes are balanced inside."""
+    """Fit rows to gold labels; `importance` weighs the rows, classes are balanced inside.
+
+    `ridge` holds each column's weight to its `prior`.
+    """
     figures = np.asarray(figures, np.float64)
     mean = np.average(figures, axis=0, weights=importance)
     scale = np.sqrt(np.average((figures - mean) ** 2, axis=0, weights=importance))
     scale = np.where(scale > 1e-9, scale, 1.0)
     columns = np.column_stack([(figures - mean) / scale, np.ones(len(figures))])
     weights = _balanced(gold, importance)
-    solution = _newton(columns, gold.astype(np.float64), weights, ridge)
+    solution = _newton(columns, gold.astype(np.float64), weights, ridge, prior)
     return Fitted(mean, scale, solution[:-1], float(solution[-1]))
 
 
@@ -45,16 +52,15 @@ def _balanced(gold: NDArray[np.bool_], importance: Array) -> Array:
     return weights
 
 
-def _newton(columns: Array, gold: Array, weights: Array, ridge: float) -> Array:
-    penalty = np.full(columns.shape[1], ridge)
-    penalty[-1] = 1e-9
-    solution = np.zeros(columns.shape[1])
+def _newton(columns: Array, gold: Array, weights: Array, ridge: Array, prior: Array) -> Array:
+    penalty, centre = np.append(ridge, 1e-9), np.append(prior, 0.0)
+    solution = centre.copy()
     for _ in range(50):
         odds = 1 / (1 + np.exp(-np.clip(columns @ solution, -30, 30)))
-        slope = columns.T @ (weights * (odds - gold)) + penalty * solution
+        slope = columns.T @ (weights * (odds - gold)) + penalty * (solution - centre)
         curve = (columns * (weights * odds * (1 - odds))[:, None]).T @ columns
         step = np.linalg.solve(curve + np.diag(penalty), slope)
         solution -= step
-        if np.abs(step).max() < 1e-8:
+        if np.abs(step).max() < 1e-6:
             break
     return solution

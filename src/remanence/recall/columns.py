@@ -78,6 +78,7 @@ class Columns:
     speakers: Lexicon
     agents: Lexicon
     average_terms: float
+    log_characters: float  # mean of the logarithm of each text's length
     session_terms: NDArray[np.int64]  # length of each session
     session_rows: NDArray[np.int64]  # first row of each session, then the number of rows
 
@@ -162,6 +163,7 @@ def _ordered(
         speakers=speakers,
         agents=agents,
         average_terms=max(average, 1.0),
+        log_characters=float(np.log1p(placed["characters"]).mean()) if len(order) else 0.0,
         session_terms=_sums(placed["session"], placed["terms"], len(sessions.names)),
         session_rows=np.searchsorted(placed["session"], np.arange(len(sessions.names) + 1)),
     )

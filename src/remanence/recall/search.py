@@ -142,8 +142,7 @@ class Recall:
     def _evidence(self, columns: Columns, pool: Pool, embedded: QueryEmbedding | None) -> Evidence:
         if embedded is None:
             return no_evidence()
-        around = [pool.rows, *(columns.neighbours(pool.rows, n) for n in (-1, 1))]
-        rows = np.concatenate(around)
+        rows = np.concatenate([pool.rows, columns.neighbours(pool.rows, -1)])
         return read_evidence(self._store, self._embedder.fingerprint, columns, rows, embedded)
 
     def _rank(
@@ -259,6 +258,9 @@ def _token_weights(
     least = min(idf.values(), default=1.0)
     weights = np.full(len(embedded.spans), least, np.float32)
     for number, (start, end) in enumerate(embedded.spans):
+        if any(m.span[0] <= start and end <= m.span[1] for m in question.times):
+            weights[number] = 0
+            continue
         for begin, stop, its_terms in question.words:
             if begin <= start and end <= stop:
                 weights[number] = max((idf.get(t, least) for t in its_terms), default=least)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,12 +19,11 @@ from remanence.recall.lexical import Rows, WordScores
 from remanence.recall.understand import Question
 from remanence.text.flags import NAMES, NUMBER, QUESTION
 
-SHORT = 200
-LONG = 800
+LEADING = 3
+CHATTY = 100
+TALKATIVE = 500
 WINDOW = (-2, -1, 0, 1, 2)
 DAY = 86_400_000_000
-
-Figures = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,20 +92,25 @@ class Scene:
             return np.zeros(len(self.rows), np.float32)
         return _flag(np.isin(self.columns.speaker[self.rows], list(self.people)))
 
-    @cached_property
-    def short(self) -> FloatArray:
-        """1 for a turn that says little by itself."""
-        return _flag(self.columns.characters[self.rows] < SHORT)
-
-    @cached_property
-    def session_dense(self) -> FloatArray:
-        """Mean of the three best cosines of the session among the pool."""
+    def session_best(self, values: FloatArray) -> FloatArray:
+        """Mean of the three best values of each memory's session among the pool."""
         session = self.columns.session[self.rows]
-        out = np.zeros(len(self.rows), np.float32)
-        for number in np.unique(session[session >= 0]):
-            inside = session == number
-            out[inside] = np.sort(self.dense[inside])[-3:].mean()
-        return out
+        order = np.lexsort((-values, session))
+        ordered = session[order]
+        starts = np.flatnonzero(np.diff(ordered, prepend=-2))
+        place = np.arange(len(order)) - np.repeat(starts, np.diff([*starts, len(order)]))
+        leading = (place < LEADING) & (ordered >= 0)
+        count = int(session.max(initial=-1)) + 1
+        total = np.bincount(ordered[leading], values[order][leading], minlength=count)
+        share = np.bincount(ordered[leading], minlength=count)
+        means = np.append(total / np.maximum(share, 1), 0)
+        return _figures(means[session])
+
+    @property
+    def wordiness(self) -> float:
+        """0 where memories are short as in chat, 1 where they are long as in essays."""
+        low, high = np.log(CHATTY), np.log(TALKATIVE)
+        return float(np.clip((self.columns.log_characters - low) / (high - low), 0, 1))
 
     @cached_property
     def date_match(self) -> FloatArray:
@@ -152,6 +156,13 @@ def _spread(values: FloatArray) -> FloatArray:
     return (values - low) / (high - low) if high > low else np.zeros_like(values)
 
 
+def _places(values: FloatArray) -> FloatArray:
+    """One over each value's place in the pool, the best first."""
+    places = np.empty(len(values), np.float32)
+    places[np.argsort(-values, kind="stable")] = np.arange(1, len(values) + 1)
+    return _figures(1 / places)
+
+
 def _window_words(s: Scene) -> FloatArray:
     return _figures(np.max([s.window[n] for n in WINDOW], axis=0).sum(axis=0) / s.best_words)
 
@@ -162,10 +173,6 @@ def _window_share(s: Scene) -> FloatArray:
 
 def _session_words(s: Scene) -> FloatArray:
     return _part(session_values(s.columns, s.rows, s.words.sessions[0]))
-
-
-def _session_share(s: Scene) -> FloatArray:
-    return session_values(s.columns, s.rows, s.words.sessions[1])
 
 
 def _part(values: FloatArray) -> FloatArray:
@@ -192,78 +199,66 @@ def _answers(s: Scene) -> FloatArray:
     return _flag((before >= 0) & asked & other)
 
 
-def _previous_named(s: Scene) -> FloatArray:
-    before = s.columns.neighbours(s.rows, -1)
-    return _flag((before >= 0) & np.isin(s.columns.speaker[before], list(s.people)))
-
-
 def _by_user(s: Scene) -> FloatArray:
     return _flag(s.columns.role[s.rows] != ROLES["assistant"])
 
 
-def _when(s: Scene, wanted: bool, figures: FloatArray) -> FloatArray:
+def _when(wanted: bool, figures: FloatArray) -> FloatArray:
     return figures if wanted else np.zeros_like(figures)
 
 
-def _long(s: Scene) -> FloatArray:
-    return _flag(s.columns.characters[s.rows] > LONG)
-
-
-SIGNALS: Mapping[str, Callable[[Scene], FloatArray]] = {
+BASIC: Mapping[str, Callable[[Scene], FloatArray]] = {
     "vector": lambda s: s.dense,
     "vector.part": lambda s: _part(s.dense),
     "vector.mean": lambda s: s.evidence.at(s.evidence.mean, s.rows),
     "vector.before": lambda s: s.dense_at(-1),
-    "vector.after": lambda s: s.dense_at(1),
-    "vector.session": lambda s: s.session_dense,
+    "vector.session": lambda s: s.session_best(s.dense),
     "vector.feedback": lambda s: s.feedback,
-    "vector.speaker": lambda s: s.dense * s.speaker_named,
     "tokens": lambda s: s.late,
     "tokens.spread": lambda s: _spread(s.late),
+    "tokens.session": lambda s: s.session_best(s.late),
+    "tokens.speaker": lambda s: s.late * s.speaker_named,
     "tokens.pair": lambda s: s.late_pair,
     "tokens.pair.spread": lambda s: _spread(s.late_pair),
-    "tokens.speaker": lambda s: s.late * s.speaker_named,
+    "tokens.pair.place": lambda s: _places(s.late_pair),
     "tokens.pair.speaker": lambda s: s.late_pair * s.speaker_named,
-    "tokens.short": lambda s: s.late * s.short,
-    "tokens.pair.short": lambda s: s.late_pair * s.short,
     "words": lambda s: s.words_at(0),
-    "words.share": lambda s: s.words.share(s.window[0] > 0),
-    "words.speaker": lambda s: s.words_at(0) * s.speaker_named,
     "around.words": _window_words,
     "around.share": _window_share,
     "around.before": lambda s: s.words_at(-1),
-    "around.after": lambda s: s.words_at(1),
-    "around.before2": lambda s: s.words_at(-2),
-    "around.after2": lambda s: s.words_at(2),
     "around.before.share": lambda s: s.words.share(s.window[-1] > 0),
+    "around.before2": lambda s: s.words_at(-2),
+    "around.after": lambda s: s.words_at(1),
+    "around.after2": lambda s: s.words_at(2),
     "around.session": _session_words,
-    "around.session.share": _session_share,
-    "around.short.before": lambda s: s.words_at(-1) * s.short,
-    "around.short.after": lambda s: s.words_at(1) * s.short,
-    "around.short.words": lambda s: _window_words(s) * s.short,
-    "around.short.session": lambda s: _session_words(s) * s.short,
-    "around.short.dense": lambda s: s.session_dense * s.short,
-    "around.long.words": lambda s: _window_words(s) * _long(s),
     "speaker": lambda s: s.speaker_named,
-    "speaker.before": _previous_named,
     "speaker.user": _by_user,
-    "speaker.user.assistant": lambda s: _when(s, s.question.about_assistant, _by_user(s)),
+    "speaker.user.asked": lambda s: _when(s.question.about_assistant, _by_user(s)),
     "form.question": lambda s: s.has(QUESTION),
     "form.answers": _answers,
     "form.length": _length,
-    "form.short.length": lambda s: _length(s) * s.short,
     "form.position": _position,
     "form.number": lambda s: s.has(NUMBER),
-    "form.names": lambda s: s.has(NAMES),
-    "form.number.wanted": lambda s: _when(s, s.question.wants_number, s.has(NUMBER)),
-    "form.names.wanted": lambda s: _when(s, s.question.wants_name, s.has(NAMES)),
+    "form.number.wanted": lambda s: _when(s.question.wants_number, s.has(NUMBER)),
+    "form.names.wanted": lambda s: _when(s.question.wants_name, s.has(NAMES)),
     "time": lambda s: s.date_match,
     "time.words": lambda s: s.date_match * s.words_at(0),
 }
 
+# Each signal again, times how wordy the partition is: what counts in chat counts less in essays.
+WORDY = ".wordy"
+SIGNALS: tuple[str, ...] = (
+    *BASIC,
+    *(name + WORDY for name in BASIC if not name.startswith("time")),
+)
 
-def measure(scene: Scene, names: tuple[str, ...]) -> Figures:
+
+def measure(scene: Scene, names: Sequence[str]) -> FloatArray:
     """The named signals of the pool: (memories, signals)."""
-    if not names:
-        return np.zeros((len(scene.rows), 0), np.float32)
-    return np.stack([SIGNALS[name](scene) for name in names], axis=1).astype(np.float32)
+    basic = {name.removesuffix(WORDY) for name in names}
+    found = {name: BASIC[name](scene) for name in basic}
+    figures = np.empty((len(scene.rows), len(names)), np.float32)
+    for column, name in enumerate(names):
+        values = found[name.removesuffix(WORDY)]
+        figures[:, column] = values * scene.wordiness if name.endswith(WORDY) else values
+    return figures

@@ -20,16 +20,28 @@ class Question:
 
     @cached_property
     def terms(self) -> list[str]:
-        """Distinct content terms, in order."""
-        return query_terms(self.text)
+        """Distinct content terms, in order, without the words that say when ("last May")."""
+        return query_terms(self._without_time) if self.times else query_terms(self.text)
 
     @cached_property
-    def period(self) -> dates.TimeRange | None:
-        """The span of time the question speaks of, if it names one."""
+    def times(self) -> list[dates.Mention]:
+        """Where the question speaks of a time."""
         if not dates.has_time(self.text):
-            return None
-        mentions = dates.time_ranges(self.text, self.now)
-        return min((m.range for m in mentions), key=lambda r: r.end - r.start, default=None)
+            return []
+        return dates.time_ranges(self.text, self.now)
+
+    @property
+    def period(self) -> dates.TimeRange | None:
+        """The span of time the question speaks of, the shortest if there are several."""
+        return min((m.range for m in self.times), key=lambda r: r.end - r.start, default=None)
+
+    @property
+    def _without_time(self) -> str:
+        left = self.text
+        for mention in self.times:
+            start, end = mention.span
+            left = left[:start] + " " * (end - start) + left[end:]
+        return left if query_terms(left) else self.text
 
     @cached_property
     def recency_cue(self) -> str | None:

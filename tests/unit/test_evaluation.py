@@ -1,0 +1,98 @@
+"""Metrics, the regression and the readers of question sets, on data made here."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from remanence.errors import InvalidInput
+from remanence.evaluation.datasets import load_corpora
+from remanence.evaluation.logistic import fit
+from remanence.evaluation.metrics import all_at, any_at, ndcg_at, recall_at, reciprocal_rank
+
+RANKED = ["a", "b", "c", "d"]
+
+LOCOMO = {
+    "sample_id": "made-up",
+    "conversation": {
+        "speaker_a": "Ida",
+        "session_1_date_time": "1:56 pm on 8 May, 2023",
+        "session_1": [
+            {"speaker": "Ida", "dia_id": "D1:1", "text": "I bought a kite."},
+            {"speaker": "Uwe", "dia_id": "D1:2", "text": "Look", "blip_caption": "a red kite"},
+        ],
+    },
+    "qa": [
+        {"question": "What did Ida buy?", "evidence": ["D:1:01; D1:2"], "category": 4},
+        {"question": "Nothing?", "evidence": [], "category": 5},
+    ],
+}
+LONGMEMEVAL = {
+    "question_id": "q1",
+    "question_type": "single-session-user",
+    "question": "What did I buy?",
+    "question_date": "2023/05/30 (Tue) 23:40",
+    "answer_session_ids": ["s2"],
+    "haystack_dates": ["2023/05/20 (Sat) 02:21", "2023/05/21 (Sun) 02:21"],
+    "haystack_session_ids": ["s1", "s2"],
+    "haystack_sessions": [
+        [{"role": "user", "content": "Hello"}],
+        [{"role": "user", "content": "I bought a kite", "has_answer": True}],
+    ],
+}
+
+
+def test_metrics() -> None:
+    assert recall_at(RANKED, {"b", "z"}, 2) == 0.5
+    assert (any_at(RANKED, {"d"}, 3), any_at(RANKED, {"d"}, 4)) == (0, 1)
+    assert (all_at(RANKED, {"a", "c"}, 2), all_at(RANKED, {"a", "c"}, 3)) == (0, 1)
+    assert ndcg_at(RANKED, {"a", "b"}, 10) == pytest.approx(1)
+    assert reciprocal_rank(RANKED, {"c"}) == pytest.approx(1 / 3)
+    assert reciprocal_rank(RANKED, {"z"}) == 0
+
+
+def test_the_regression_finds_the_direction_that_made_the_labels() -> None:
+    rng = np.random.default_rng(11)
+    figures = rng.normal(size=(4000, 3)) * [1, 10, 1] + [0, 5, 0]
+    gold = rng.random(4000) < 1 / (1 + np.exp(-(2 * figures[:, 0] - 0.1 * (figures[:, 1] - 5) - 3)))
+    fitted = fit(figures, gold, np.ones(4000), np.full(3, 0.1), np.zeros(3))
+    true = fitted.weight / fitted.scale
+    assert true[0] == pytest.approx(2, rel=0.15)
+    assert true[1] == pytest.approx(-0.1, rel=0.25)
+    assert abs(true[2]) < 0.15
+
+
+def test_locomo_evidence_is_repaired_and_captions_are_part_of_the_text(tmp_path: Path) -> None:
+    (tmp_path / "set.json").write_text(json.dumps([LOCOMO]))
+    [corpus] = load_corpora(tmp_path)
+    assert [turn.text for turn in corpus.turns] == ["I bought a kite.", "Look [photo: a red kite]"]
+    [probe] = corpus.probes
+    assert probe.turns == {"D1:1", "D1:2"}
+    assert probe.sessions == {"D1"}
+    assert corpus.turns[0].at.isoformat() == "2023-05-08T13:56:00+00:00"
+
+
+def test_longmemeval_gold_and_abstentions(tmp_path: Path) -> None:
+    entries = [LONGMEMEVAL, LONGMEMEVAL | {"question_id": "q2_abs"}]
+    with gzip.open(tmp_path / "set.jsonl.gz", "wt") as file:
+        file.writelines(json.dumps(entry) + "\n" for entry in entries)
+    first, second = load_corpora(tmp_path)
+    assert first.probes[0].turns == {"1:0"}
+    assert first.probes[0].sessions == {"s2"}
+    assert second.probes == ()
+
+
+@pytest.mark.parametrize("content", ["{", "[{}]", '[{"qa": 3}]'])
+def test_other_files_are_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "set.json").write_text(content)
+    with pytest.raises(InvalidInput, match="set"):
+        list(load_corpora(tmp_path))
+
+
+def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="There is no"):
+        list(load_corpora(tmp_path))
