@@ -57,5 +57,7 @@ class IdMaker:
             stamp = max(self._milliseconds() << 12 | random >> 68, self._last + 1)
             self._last = stamp
         high, low = stamp >> 12, stamp & 0xFFF
-        value = (high & (1 << 48) - 1) << 80 | 7 << 76 | low << 64 | 0b10 << 62 | random & (1 << 62) - 1
+        value = (
+            (high & (1 << 48) - 1) << 80 | 7 << 76 | low << 64 | 0b10 << 62 | random & (1 << 62) - 1
+        )
         return UUID(int=value)

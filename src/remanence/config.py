@@ -151,7 +151,7 @@ def _from_file(named: str | Path | None) -> dict[str, Any]:
 def _usual_file() -> Path | None:
     here = (Path(name) for name in CONFIG_FILES)
     user = Path(platformdirs.user_config_dir("remanence")) / "remanence.toml"
-    return next((path for path in (*here, user) if path.is_file()), None)
+    return next((path for path in (*here, user) if os.path.isfile(path)), None)
 
 
 def _parsed(path: Path) -> Mapping[str, Any]:
@@ -186,7 +186,7 @@ def _typed(name: str, value: Any) -> Any:
     wanted = get_type_hints(Settings)[name]
     try:
         return wanted(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ConfigError(f"{name} must be a {wanted.__name__}; got {value!r}.") from None
 
 

@@ -356,7 +356,7 @@ class Memory:
         """Memories linked with this one, strongest first; direction "out", "in" or "both"."""
         check_limit(limit)
         if direction not in ("out", "in", "both"):
-            raise InvalidInput(f"direction must be out, in or both; got {direction!r}.")
+            raise InvalidInput(f"direction must be out, in or both; got {str(direction)[:40]!r}.")
         wanted = accept.label_of("type", type)
         return self.parts.store.related(
             self.tenant, accept.id_of(id), type=wanted, direction=direction, limit=limit
@@ -510,10 +510,14 @@ class Memory:
         return self._everything(reach, where)
 
     def _everything(self, reach: Reach, where: Filter | None) -> list[MemoryRecord]:
-        found: list[MemoryRecord] = []
-        while page := self.parts.store.find(reach, where, limit=PAGE, offset=len(found)):
-            found += page
-        return found
+        found: dict[str, MemoryRecord] = {}
+        seen = 0
+        while page := self.parts.store.find(
+            reach, where, limit=PAGE, offset=seen, newest_first=False
+        ):
+            found |= {record.id: record for record in page}  # others may write between the pages
+            seen += len(page)
+        return list(found.values())
 
     def _text_of(self, text_or_id: str) -> str:
         try:

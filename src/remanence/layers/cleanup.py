@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -35,16 +35,40 @@ def cleanup_filter(before: datetime, min_importance: float) -> Filter:
             Compare("pinned", "eq", False, field=True),
             Compare("happened_at", "lt", before, field=True),
             Compare("created_at", "lt", before, field=True),
-            Compare("importance", "lt", unit_interval("min_importance", min_importance), field=True),
+            Compare(
+                "importance", "lt", unit_interval("min_importance", min_importance), field=True
+            ),
         )
     )
 
 
-def believed(now: datetime, newest: Sequence[MemoryRecord]) -> datetime:
-    """`now`, unless the clock stands so far past the newest memory that a jump is likelier."""
-    if newest and now - newest[0].created_at > DOUBTFUL:
-        raise InvalidInput(
-            f"The clock says {now:%Y-%m-%d}, and nothing was written since "
-            f"{newest[0].created_at:%Y-%m-%d}. If that is right, pass now= to say so."
-        )
+def days_before(moment: datetime, days: float) -> datetime:
+    """The moment so many days earlier; not before the year 1."""
+    if isinstance(days, bool) or not isinstance(days, int | float) or not days >= 0:
+        raise InvalidInput(f"max_age_days must be a number of days, 0 or more; got {days!r}.")
+    try:
+        return moment - timedelta(days=days)
+    except OverflowError:
+        return datetime.min.replace(tzinfo=moment.tzinfo)
+
+
+def believed(now: datetime, written: Callable[[Filter], int]) -> datetime:
+    """`now`, unless what was written when makes a jump of the clock likelier.
+
+    A store with memories of more than a year ago must also have some of the last year and some of
+    the year before it; `written` counts memories.
+    """
+    year, two_years = (days_before(now, n * DOUBTFUL.days) for n in (1, 2))
+    if not written(_created("lt", year)):
+        return now
+    for since, until in ((year, now), (two_years, year)):
+        if not written(Both((_created("gte", since), _created("lte", until)))):
+            raise InvalidInput(
+                f"The clock says {now:%Y-%m-%d}, but nothing was written from {since:%Y-%m-%d} to "
+                f"{until:%Y-%m-%d}: it may be wrong. If it is right, pass now= to say so."
+            )
     return now
+
+
+def _created(operator: str, moment: datetime) -> Filter:
+    return Compare("created_at", operator, moment, field=True)

@@ -180,8 +180,8 @@ def _field_value(name: str, value: Any) -> Any:
         raise InvalidInput("field.pinned is true or false.")
     if name in NUMBER_FIELDS and (isinstance(value, bool) or not isinstance(value, int | float)):
         raise InvalidInput(f"field.{name} is compared with a number.")
-    if name == "kind" and value not in set(Kind):
+    if name == "kind" and value not in list(Kind):
         raise InvalidInput(f"Unknown kind {value!r}; known: {', '.join(Kind)}.")
-    if name == "state" and value not in set(State):
+    if name == "state" and value not in list(State):
         raise InvalidInput(f"Unknown state {value!r}; known: {', '.join(State)}.")
     return value

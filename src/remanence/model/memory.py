@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -40,10 +39,10 @@ class State(StrEnum):
 
 def unit_interval(what: str, value: float) -> float:
     """The value as a float between 0 and 1, or `InvalidInput`."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidInput(f"{what} must be a number from 0 to 1, not {value!r}.")
     if not 0 <= value <= 1:
-        raise InvalidInput(f"{what} must lie between 0 and 1; got {value!r}.")
+        raise InvalidInput(f"{what} must lie between 0 and 1; got {value!r:.40}.")
     return float(value)
 
 

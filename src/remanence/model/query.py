@@ -41,8 +41,11 @@ class Query:
                 aware(name, getattr(self, name))
         unit_interval("min_trust", self.min_trust)
         unit_interval("diversity", self.diversity)
-        if self.time_weight is not None and not 0 <= self.time_weight <= 100:
-            raise InvalidInput("time_weight must lie between 0 and 100.")
+        weight = self.time_weight
+        if weight is not None and (
+            isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 100
+        ):
+            raise InvalidInput("time_weight must be a number from 0 to 100.")
 
 
 def check_limit(limit: int) -> None:

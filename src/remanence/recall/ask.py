@@ -85,7 +85,8 @@ def states_of(values: str | Iterable[str] | None) -> tuple[State, ...]:
         return (State.ACTIVE,)
     if values == "any":
         return tuple(State)
-    return tuple(accept.state_of(v) for v in ([values] if isinstance(values, str) else values))
+    chosen = [values] if isinstance(values, str) else accept.several("states", values)
+    return tuple(accept.state_of(value) for value in chosen)
 
 
 def _moment(what: str, value: datetime | None) -> datetime | None:

@@ -20,6 +20,7 @@ POOL = 150
 # What the pool is chosen by, each divided by its maximum: own vector and words count fully.
 SESSION_SHARE = 0.3
 PREVIOUS_SHARE = 0.3
+TIME_SHARE = 0.3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +54,8 @@ def choose_pool(
     """The `size` most promising rows; never fewer when that many are allowed."""
     dense = dense_by_row(columns, nearest)
     rows = _gather(columns, allowed, words, nearest, in_period)
-    order = np.argsort(-_promise(columns, rows, dense, words), kind="stable")
+    promise = _promise(columns, rows, dense, words) + TIME_SHARE * np.isin(rows, in_period)
+    order = np.argsort(-promise, kind="stable")
     chosen = rows[order[:size]]
     if len(chosen) < size:
         chosen = _filled(columns, allowed, chosen, size)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from remanence.ports.store import Keys, RecallSource
 from remanence.recall.columns import KINDS, STATES, Columns, Lexicon
 
 Mask = NDArray[np.bool_]
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
 
 
 def conditions(
@@ -48,7 +51,7 @@ def allowed(query: Query, columns: Columns, source: RecallSource, partition: int
 
 def microseconds(moment: datetime) -> int:
     """Microseconds since 1970, as the columns keep time."""
-    return round(moment.timestamp() * 1_000_000)
+    return (moment - EPOCH) // MICROSECOND
 
 
 def _number(lexicon: Lexicon, name: str) -> int:

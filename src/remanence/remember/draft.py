@@ -7,29 +7,33 @@ from datetime import datetime
 from typing import Any
 
 from remanence.errors import InvalidInput
+from remanence.model import accept
 from remanence.model.memory import Kind, MemoryRecord, unit_interval
 from remanence.model.scope import Scope
-from remanence.model import accept
 from remanence.remember.messages import Message
 from remanence.text.cues import importance
 
+LABELS = ("source", "actor", "origin", "speaker", "role", "external_id")
 ADDABLE = frozenset(
-    "text user_id agent_id session_id kind importance happened_at source actor origin trust "
-    "metadata pinned speaker role external_id".split()
+    {
+        *("text", "user_id", "agent_id", "session_id", "kind", "importance", "happened_at"),
+        *("trust", "metadata", "pinned", *LABELS),
+    }
 )
 CHANGEABLE = (ADDABLE - {"user_id", "agent_id", "session_id"}) | {"state", "superseded_by"}
-LABELS = ("source", "actor", "origin", "speaker", "role", "external_id")
 
 
 def record_of(
     fields: Mapping[str, Any], *, tenant: str, id: str, now: datetime, max_text: int
 ) -> MemoryRecord:
     """A new record from `add`'s arguments; whatever cannot be accepted raises `InvalidInput`."""
-    unknown = sorted(set(fields) - ADDABLE)
+    unknown = sorted(map(str, set(fields) - ADDABLE))
     if unknown:
         raise InvalidInput(f"Unknown argument {unknown[0]!r}; known: {', '.join(sorted(ADDABLE))}.")
     text = accept.text_of("text", fields.get("text"), max_text)
-    scope = Scope(tenant=tenant, **{n: fields.get(n) for n in ("user_id", "agent_id", "session_id")})
+    scope = Scope(
+        tenant=tenant, **{n: fields.get(n) for n in ("user_id", "agent_id", "session_id")}
+    )
     labels = {name: accept.label_of(name, fields.get(name)) for name in LABELS}
     happened = fields.get("happened_at")
     return MemoryRecord(
@@ -39,16 +43,30 @@ def record_of(
         user_id=scope.user_id,
         agent_id=scope.agent_id,
         session_id=scope.session_id,
-        kind=accept.kind_of(fields.get("kind") or Kind.EPISODIC),
+        kind=Kind.EPISODIC if fields.get("kind") is None else accept.kind_of(fields["kind"]),
         happened_at=now if happened is None else accept.moment_of("happened_at", happened),
         created_at=now,
         updated_at=now,
         importance=_importance(fields.get("importance"), text, labels["role"]),
-        pinned=_truth("pinned", fields.get("pinned", False)),
+        pinned=accept.truth_of("pinned", fields.get("pinned", False)),
         trust=unit_interval("trust", fields.get("trust", 1.0)),
         metadata=accept.metadata_of(fields.get("metadata")),
-        **labels,
+        source=labels["source"],
+        actor=labels["actor"],
+        origin=labels["origin"],
+        speaker=labels["speaker"],
+        role=labels["role"],
+        external_id=labels["external_id"],
     )
+
+
+def fields_given(item: object, number: int) -> dict[str, Any]:
+    """One of `add_many`'s items as `add`'s arguments: a text alone, or a mapping of them."""
+    if isinstance(item, str):
+        return {"text": item}
+    if not isinstance(item, Mapping):
+        raise InvalidInput(f"memories[{number}] must be a text or a mapping of add's arguments.")
+    return dict(item)
 
 
 def changes_of(given: Mapping[str, Any], max_text: int) -> dict[str, Any]:
@@ -88,7 +106,7 @@ def _change(name: str, value: Any, max_text: int) -> Any:
         case "importance" | "trust":
             return unit_interval(name, value)
         case "pinned":
-            return _truth(name, value)
+            return accept.truth_of(name, value)
         case "happened_at":
             return accept.moment_of(name, value)
         case "metadata":
@@ -98,9 +116,3 @@ def _change(name: str, value: Any, max_text: int) -> Any:
 
 def _importance(given: Any, text: str, role: str | None) -> float:
     return importance(text, role) if given is None else unit_interval("importance", given)
-
-
-def _truth(name: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise InvalidInput(f"{name} must be True or False, not {value!r}.")
-    return value

@@ -10,11 +10,11 @@ from typing import Any
 
 from remanence.clock import Clock
 from remanence.errors import EmbedderError
+from remanence.model.accept import text_of
 from remanence.model.memory import MemoryRecord
 from remanence.model.write import Action, Batch, Insert, Pieces, Receipt, Remove, Revise
 from remanence.ports.embedder import Embedder
 from remanence.ports.store import Progress, Store
-from remanence.model.accept import text_of
 from remanence.remember.embed import embedded
 
 CHUNK = 256
@@ -133,9 +133,7 @@ class Writer:
     def _write(
         self, tenant: str, actions: Sequence[Action], receipt: Receipt | None = None
     ) -> list[MemoryRecord]:
-        batch = Batch(
-            tenant=tenant, at=self._clock.now(), actions=tuple(actions), receipt=receipt
-        )
+        batch = Batch(tenant=tenant, at=self._clock.now(), actions=tuple(actions), receipt=receipt)
         return list(self._store.write(batch).records)
 
 

@@ -1,0 +1,65 @@
+"""A fixture that runs the Python blocks of a Markdown page as they are written, in order."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from remanence.config import load_settings
+
+_FENCE = re.compile(r"^```python[^\n]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
+
+
+def _blocks(page: Path) -> list[str]:
+    """Each block, moved down to its line in the page so that errors point there."""
+    text = page.read_text(encoding="utf-8")
+    return [
+        "\n" * text[: found.start(1)].count("\n") + found.group(1)
+        for found in _FENCE.finditer(text)
+    ]
+
+
+RUN = """
+import sys
+from pathlib import Path
+namespace = {"__name__": "__main__"}
+for block in eval(Path(sys.argv[2]).read_text(encoding="utf-8")):
+    exec(compile(block, sys.argv[1], "exec"), namespace)
+"""
+
+
+@pytest.fixture
+def run_page(tmp_path: Path) -> Callable[[Path], str]:
+    """What a page prints, run in one fresh process inside an empty folder."""
+    return lambda page: _run(page, tmp_path)
+
+
+def _run(page: Path, folder: Path) -> str:
+    work = folder / "work"
+    work.mkdir()
+    listing = folder / "blocks.txt"
+    listing.write_text(repr(_blocks(page)), encoding="utf-8")
+    command = [sys.executable, "-W", "error", "-c", RUN, str(page), str(listing)]
+    done = subprocess.run(
+        command, cwd=work, env=_environment(folder), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{page.name} does not run as written:\n{done.stderr}"
+    return done.stdout
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """Nothing of the machine's own settings but the model; memories go into the folder."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("REMANENCE_")}
+    return kept | {
+        "REMANENCE_DATABASE": str(folder / "memory.db"),
+        "REMANENCE_CACHE": str(load_settings().cache_folder),
+        "XDG_CONFIG_HOME": str(folder / "config"),
+        "XDG_DATA_HOME": str(folder / "data"),
+        "PYTHONIOENCODING": "utf-8",
+    }

@@ -1,0 +1,102 @@
+"""AsyncMemory is Memory, awaited: the same verbs, signatures and answers, off the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from pathlib import Path
+
+import pytest
+
+from remanence import AsyncMemory, Memory
+from remanence.aio import verbs
+from remanence.errors import InvalidInput, NotFound
+
+
+@pytest.mark.parametrize("name", sorted(verbs()))
+def test_every_verb_has_the_same_signature_and_is_awaited(name: str) -> None:
+    shell, core = getattr(AsyncMemory, name), getattr(Memory, name)
+    assert inspect.iscoroutinefunction(shell)
+    assert inspect.signature(shell) == inspect.signature(core)
+    assert shell.__doc__ == core.__doc__
+
+
+def test_the_same_calls_give_the_same_answers(tmp_path: Path) -> None:
+    with Memory(tmp_path / "memory.db") as memory:
+        record = memory.add("Ana moved to Lisbon", user_id="alice")
+        expected = memory.search("where does Ana live?", user_id="alice", now=record.created_at)
+
+    async def ask() -> None:
+        async with AsyncMemory(tmp_path / "memory.db") as memory:
+            assert (await memory.get(record.id)).text == record.text
+            found = await memory.search(
+                "where does Ana live?", user_id="alice", now=record.created_at
+            )
+            assert [(hit.memory.id, hit.score) for hit in found] == [
+                (hit.memory.id, hit.score) for hit in expected
+            ]
+            assert found.understood == expected.understood
+            with pytest.raises(InvalidInput):
+                await memory.add("")
+            with pytest.raises(NotFound):
+                await memory.get("nonsense")
+
+    asyncio.run(ask())
+
+
+def test_many_calls_at_once(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with AsyncMemory(tmp_path / "memory.db") as memory:
+            records = await asyncio.gather(*(memory.add(f"note {n}") for n in range(40)))
+            assert len({record.id for record in records}) == 40
+            found = await asyncio.gather(*(memory.search(f"note {n}", limit=1) for n in range(40)))
+            assert [hits[0].memory.text for hits in found] == [f"note {n}" for n in range(40)]
+            assert await memory.count() == 40
+
+    asyncio.run(work())
+
+
+def test_the_loop_runs_while_a_verb_waits(tmp_path: Path) -> None:
+    """A write that another connection blocks does not block the loop."""
+
+    async def work() -> None:
+        async with AsyncMemory(tmp_path / "memory.db") as memory:
+            await memory.add("first")
+            release = threading.Event()
+            held = threading.Event()
+            blocker = asyncio.create_task(
+                asyncio.to_thread(_hold, tmp_path / "memory.db", held, release)
+            )
+            while not held.is_set():
+                await asyncio.sleep(0)
+            waiting = asyncio.create_task(memory.add("second"))
+            for _ in range(100):  # the loop turns, and reads are answered, while the write waits
+                await asyncio.sleep(0)
+            assert len(await memory.search("first")) == 1
+            assert not waiting.done()
+            release.set()
+            assert (await waiting).text == "second"
+            await blocker
+
+    asyncio.run(work())
+
+
+def _hold(path: Path, held: threading.Event, release: threading.Event) -> None:
+    import apsw
+
+    connection = apsw.Connection(str(path))
+    connection.execute("BEGIN IMMEDIATE")
+    held.set()
+    release.wait(30)
+    connection.execute("ROLLBACK")
+    connection.close()
+
+
+def test_arguments_of_the_constructor_are_memorys(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with AsyncMemory(tmp_path / "memory.db", tenant="b", max_memory_mb=16) as memory:
+            assert memory.memory.tenant == "b"
+            assert (await memory.stats()).budget_mb == 16
+
+    asyncio.run(work())

@@ -1,0 +1,287 @@
+"""No verb reads, changes, counts, relates or erases across the tenant's wall."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from remanence import Memory, RemanenceError
+from remanence.aio import verbs
+
+CANARY = "zyzzogeton"
+TEXT = f"The {CANARY} vault code is quixotry"
+UNKNOWN = "00000000-0000-7000-8000-000000000000"
+ALL: dict[str, Any] = {"all_users": True, "states": "any"}
+PAST = datetime.now(UTC) - timedelta(days=1)
+SWEEP: dict[str, Any] = {
+    "max_age_days": 0,
+    "min_importance": 1,
+    "dry_run": False,
+    "now": datetime.now(UTC) + timedelta(days=3),
+}
+
+
+@dataclass
+class House:
+    """Two tenants in one file: `theirs` holds the canary, `ours` looks for it."""
+
+    ours: Memory
+    theirs: Memory
+    id: str
+    other: str
+    folder: Path
+
+    @property
+    def own(self) -> str:
+        """A new memory of ours."""
+        return self.ours.add("Our own plain memory", user_id="ana", session_id="s1").id
+
+    def theirs_now(self) -> str:
+        """Everything the other tenant has, as text, to see whether it changed."""
+        records = self.theirs.find(**ALL, limit=100, newest_first=False)
+        history = [self.theirs.history(record.id) for record in records]
+        related = [self.theirs.related(record.id) for record in records]
+        return repr((records, history, related))
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    folder = tmp_path_factory.mktemp("isolation")
+    path = folder / "memory.db"
+    with Memory(path, tenant="a") as theirs, Memory(path, tenant="b") as ours:
+        first, second = (
+            theirs.add(f"{TEXT} {user}", user_id=user, **_labels()) for user in ("ana", "ben")
+        )
+        theirs.add(f"{TEXT} shared", **_labels())
+        theirs.associate(first.id, second.id, f"{CANARY}-link")
+        theirs.feedback(first.id, useful=True, query=f"{CANARY}?")
+        theirs.add("once", idempotency_key="the same key")
+        yield House(ours, theirs, first.id, second.id, folder)
+
+
+def _labels() -> dict[str, Any]:
+    names = ("source", "actor", "origin", "speaker", "role", "external_id")
+    labels: dict[str, Any] = {name: f"{CANARY}-{name}" for name in names}
+    return labels | {
+        "agent_id": "x",
+        "session_id": "s1",
+        "metadata": {"secret": CANARY, CANARY: 1},
+        "importance": 0.01,
+    }
+
+
+# What tenant b tries with each verb. `x` is a memory of tenant a, or an id that does not exist.
+TRIES: dict[str, Callable[[House, str], list[Callable[[], object]]]] = {
+    "add": lambda h, x: [
+        lambda: h.ours.add("once", idempotency_key="the same key"),
+        lambda: h.ours.add("mine", user_id="ana", external_id=f"{CANARY}-external_id"[:3]),
+    ],
+    "add_many": lambda h, x: [lambda: h.ours.add_many(["once"], idempotency_key="the same key")],
+    "add_messages": lambda h, x: [
+        lambda: h.ours.add_messages([{"content": "hi"}], session_id="s1", user_id="ana")
+    ],
+    "associate": lambda h, x: [
+        lambda: h.ours.associate(h.own, x),
+        lambda: h.ours.associate(x, h.own),
+        lambda: h.ours.associate(x, h.other if x == h.id else UNKNOWN[:-1] + "1"),
+    ],
+    "backup": lambda h, x: [],  # the whole file, for whoever runs the store: see below
+    "cleanup": lambda h, x: [
+        lambda: h.ours.cleanup(**SWEEP, all_users=True),
+        lambda: h.ours.cleanup(**SWEEP, user_id="ben"),
+        lambda: h.ours.cleanup(**SWEEP),
+    ],
+    "close": lambda h, x: [],  # ends b's own connection only: see below
+    "count": lambda h, x: [
+        lambda: h.ours.count(**ALL),
+        lambda: h.ours.count(user_id="ben", states="any"),
+        lambda: h.ours.count(**ALL, filters={"secret": {"exists": True}}),
+        lambda: h.ours.count(**ALL, filters={"text": {"contains": "quixotry"}}),
+    ],
+    "dissociate": lambda h, x: [
+        lambda: h.ours.dissociate(x, h.other if x == h.id else UNKNOWN[:-1] + "1"),
+        lambda: h.ours.dissociate(h.own, x),
+    ],
+    "doctor": lambda h, x: [h.ours.doctor, lambda: h.ours.doctor(repair=True)],
+    "feedback": lambda h, x: [lambda: h.ours.feedback(x, useful=False)],
+    "find": lambda h, x: [
+        lambda: h.ours.find(**ALL),
+        lambda: h.ours.find(user_id="ana", include_shared=True, states="any"),
+        lambda: h.ours.find(session_id="s1", all_users=True),
+        lambda: h.ours.find(**ALL, filters={"or": [{"not": {"nothing": 1}}, {"secret": "x"}]}),
+    ],
+    "forget": lambda h, x: [
+        lambda: h.ours.forget(x),
+        lambda: h.ours.forget([h.own, x]),
+        lambda: h.ours.forget(x, erase=True),
+        lambda: h.ours.forget(x, dry_run=True),
+        lambda: h.ours.forget(user_id="ben", erase=True),
+        lambda: h.ours.forget(all_users=True, filters={"text": {"contains": "vault"}}, erase=True),
+        lambda: h.ours.forget(all_users=True, dry_run=True, erase=True),
+    ],
+    "get": lambda h, x: [lambda: h.ours.get(x)],
+    "history": lambda h, x: [lambda: h.ours.history(x)],
+    "pin": lambda h, x: [lambda: h.ours.pin(x)],
+    "reembed": lambda h, x: [h.ours.reembed],
+    "related": lambda h, x: [
+        lambda: h.ours.related(x),
+        lambda: h.ours.related(x, direction="in"),
+        lambda: h.ours.related(h.own),
+    ],
+    "search": lambda h, x: [
+        lambda: h.ours.search("the vault code", **ALL, limit=100),
+        lambda: h.ours.search("vault code", user_id="ana", include_shared=True),
+        lambda: h.ours.search("vault code", user_id="ben"),
+        lambda: h.ours.search("vault", **ALL, filters={"text": {"contains": "vault"}}),
+    ],
+    "similarity": lambda h, x: [lambda: h.ours.similarity(x, "vault code")],
+    "stats": lambda h, x: [h.ours.stats],
+    "update": lambda h, x: [
+        lambda: h.ours.update(x, text="overwritten"),
+        lambda: h.ours.update(x, state="archived"),
+    ],
+    "why_not": lambda h, x: [
+        lambda: h.ours.why_not("vault code", x, all_users=True),
+        lambda: h.ours.why_not("vault code", x),
+    ],
+}
+
+
+def test_every_public_verb_has_a_case() -> None:
+    assert set(TRIES) == set(verbs())
+
+
+def _told(attempt: Callable[[], object]) -> str:
+    """Everything an attempt tells: what it answers, or the error with its causes."""
+    try:
+        answer = attempt()
+    except RemanenceError as error:
+        causes = (error, error.__cause__, error.__context__)
+        return " ".join(f"{type(cause).__name__}: {cause}" for cause in causes)
+    details = [vars(answer)] if hasattr(answer, "__dict__") else []
+    return repr((answer, details))
+
+
+@pytest.mark.parametrize("verb", sorted(TRIES))
+def test_another_tenant_learns_nothing_and_changes_nothing(house: House, verb: str) -> None:
+    before = house.theirs_now()
+    for attempt in TRIES[verb](house, house.id):
+        told = _told(attempt)
+        assert CANARY not in told
+        assert "quixotry" not in told
+        assert house.other not in told
+    assert house.theirs_now() == before
+    assert len(house.theirs.search("vault code", **ALL)) == 4
+
+
+@pytest.mark.parametrize("verb", sorted(TRIES))
+def test_a_foreign_id_answers_like_one_that_does_not_exist(house: House, verb: str) -> None:
+    foreign = [_told(attempt) for attempt in TRIES[verb](house, house.id)]
+    unknown = [_told(attempt) for attempt in TRIES[verb](house, UNKNOWN)]
+    if not any(house.id in told for told in foreign):
+        return  # the verb takes no id
+    for ours, nobodys in zip(foreign, unknown, strict=True):
+        if house.id in ours:
+            assert ours.replace(house.id, UNKNOWN).replace(house.other, UNKNOWN) == nobodys
+
+
+def test_counts_and_figures_are_of_one_tenant(house: House) -> None:
+    with Memory(house.folder / "memory.db", tenant="c") as third:
+        third.add("alone")
+        assert third.count(**ALL) == 1
+        stats = third.stats()
+        assert (stats.memories, stats.associations) == (1, 0)
+        assert stats.by_kind == {"episodic": 1}
+        assert sum(stats.by_day.values()) == 1
+    assert house.theirs.count(**ALL) == 4
+
+
+def test_a_key_of_one_tenant_means_nothing_to_another(house: House) -> None:
+    with Memory(house.folder / "memory.db", tenant="d") as fourth:
+        record = fourth.add("another request", idempotency_key="the same key")
+        assert record.tenant == "d"
+        assert fourth.get(record.id).text == "another request"
+    again = house.theirs.add("once", idempotency_key="the same key")
+    assert again.tenant == "a"
+    assert house.theirs.count(**ALL) == 4
+
+
+def test_words_of_another_tenant_do_not_weigh(tmp_path: Path) -> None:
+    """How rare a word is, is counted among one's own memories; else it would tell of others'."""
+    texts = ["the red parrot", "the green parrot", "the red lamp", "a quiet evening"]
+    with Memory(tmp_path / "alone.db", tenant="b") as alone:
+        alone.add_many(texts)
+        expected = [(h.memory.text, h.score) for h in alone.search("red parrot", now=PAST)]
+    path = tmp_path / "shared.db"
+    with Memory(path, tenant="a") as theirs, Memory(path, tenant="b") as ours:
+        theirs.add_many([f"red parrot {n}" for n in range(40)])
+        ours.add_many(texts)
+        found = [(h.memory.text, h.score) for h in ours.search("red parrot", now=PAST)]
+    assert [text for text, _ in found] == [text for text, _ in expected]
+    assert [score for _, score in found] == pytest.approx([s for _, s in expected], abs=1e-5)
+
+
+def test_closing_one_leaves_the_other_open(house: House) -> None:
+    Memory(house.folder / "memory.db", tenant="b").close()
+    assert house.theirs.get(house.id).text.startswith(TEXT)
+
+
+def test_a_backup_keeps_the_wall(house: House) -> None:
+    """A backup is the whole file, so it is for whoever runs the store; tenants stay apart in it."""
+    before = house.ours.count(**ALL)
+    copy = house.ours.backup(house.folder / "copy.db")
+    with Memory(copy, tenant="b") as ours, Memory(copy, tenant="a") as theirs:
+        assert ours.count(**ALL) == before
+        assert CANARY not in repr(ours.search("vault code", **ALL))
+        assert theirs.count(**ALL) == 4
+
+
+def test_names_that_look_alike_are_apart(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    names = ["a", "A", "a ", "a/b", "a:b", "%", "_", "a'--", "á", "a\u0301", "*", '"a"', "None"]
+    for name in names:
+        with Memory(path, tenant=name, cache=str(tmp_path)) as memory:
+            memory.add(f"of {name!r}", user_id=name)
+            memory.add(f"shared of {name!r}")
+    for name in names:
+        with Memory(path, tenant=name, cache=str(tmp_path)) as memory:
+            assert memory.count(all_users=True) == 2
+            [hit] = memory.search("of whom", user_id=name)
+            assert hit.memory.text == f"of {name!r}"
+
+
+USERS: dict[str, Callable[[Memory], object]] = {
+    "search": lambda m: m.search("vault code", user_id="ben"),
+    "search shared": lambda m: m.search("vault code", user_id="ben", include_shared=True),
+    "search nobody": lambda m: m.search("vault code"),
+    "find": lambda m: m.find(user_id="ben", states="any"),
+    "find nobody": lambda m: m.find(states="any"),
+    "forget": lambda m: m.forget(user_id="ben", erase=True),
+    "forget by filter": lambda m: m.forget(
+        user_id="ben", filters={"text": {"contains": "vault"}}, erase=True
+    ),
+    "forget the session": lambda m: m.forget(session_id="s1", erase=True),
+    "cleanup": lambda m: m.cleanup(**SWEEP, user_id="ben"),
+    "cleanup nobody": lambda m: m.cleanup(**SWEEP),
+}
+
+
+@pytest.mark.parametrize("name", USERS)
+def test_users_of_one_tenant_are_apart(tmp_path: Path, name: str) -> None:
+    with Memory(tmp_path / "memory.db") as memory:
+        record = memory.add(TEXT, user_id="ana", session_id="s1", importance=0.01)
+        memory.add("plain", user_id="ben")
+        memory.add("everybody's")
+        assert CANARY not in repr(USERS[name](memory))
+        assert memory.get(record.id) == record
+        assert memory.count(user_id="ana") == 1
+
+
+def test_records_tell_their_own_tenant(house: House) -> None:
+    assert house.own
+    assert {record.tenant for record in house.ours.find(**ALL)} == {"b"}

@@ -1,0 +1,158 @@
+"""Settings: where they come from, which wins, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from remanence.config import CONFIG_FILES, HELP, PREFIX, Settings, load_settings
+from remanence.errors import ConfigError
+
+SEED_FILE = """
+memory:
+  sqlite:
+    database: "storage/memory.db"
+    pragmas: {journal_mode: "WAL", cache_size: -64000}
+  chroma:
+    collection: "julep_memories"
+    persist_directory: "storage/chromadb"
+    embedding_model: "all-MiniLM-L6-v2"
+  redis: {host: "localhost", port: 6379, ttl: 86400}
+"""
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No file of the machine's own takes part."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
+def loaded(overrides: dict[str, Any] | None = None, **environment: str) -> Settings:
+    return load_settings(overrides, environment=environment)
+
+
+def test_every_setting_is_explained() -> None:
+    assert list(HELP) == [field.name for field in fields(Settings)]
+
+
+def test_the_defaults_are_the_seeds() -> None:
+    settings = loaded()
+    assert settings == Settings()
+    assert (settings.embedder, settings.max_memory_mb) == ("all-MiniLM-L6-v2", 90)
+    assert (settings.decay, settings.time_weight) == (0.95, 0.1)
+    assert (settings.recency_weight, settings.importance_weight) == (0.3, 0.2)
+    assert settings.durability == "full"
+    assert Path(settings.database_url).name == "memory.db"
+    assert settings.cache_folder.is_absolute()
+
+
+def test_arguments_win_over_the_environment_and_that_over_a_file(tmp_path: Path) -> None:
+    (tmp_path / "remanence.toml").write_text('tenant = "file"\nthreads = 1\ndecay = 0.5\n')
+    environment = {"REMANENCE_TENANT": "environment", "REMANENCE_THREADS": "2"}
+    settings = loaded({"tenant": "argument", "threads": None}, **environment)
+    assert (settings.tenant, settings.threads, settings.decay) == ("argument", 2, 0.5)
+
+
+@pytest.mark.parametrize("field", fields(Settings), ids=lambda field: field.name)
+def test_every_setting_has_a_variable(field: Any) -> None:
+    given = {"device": "auto", "durability": "normal", "decay": "0.5"}.get(field.name, "64")
+    settings = loaded(**{PREFIX + field.name.upper(): given})
+    assert str(getattr(settings, field.name)) in (given, f"{given}.0")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "setting", "expected"),
+    [
+        ("MEMORY_DB_URL", "sqlite:///memories.db", "database", "sqlite:///memories.db"),
+        ("LT_MEMORY_DATABASE_URL", "x.db", "database", "x.db"),
+        ("FAISS_INDEX_PATH", "memories.faiss", "index_path", "memories.faiss"),
+        ("EMBEDDING_MODEL", "all-MiniLM-L6-v2", "embedder", "all-MiniLM-L6-v2"),
+        ("USE_GPU", "True", "device", "auto"),
+        ("USE_GPU", "1", "device", "auto"),
+        ("USE_GPU", "False", "device", "cpu"),
+        ("USE_GPU", "no", "device", "cpu"),
+    ],
+)
+def test_names_of_other_systems(name: str, value: str, setting: str, expected: str) -> None:
+    assert getattr(loaded(**{name: value}), setting) == expected
+
+
+def test_our_own_name_wins_over_another_systems() -> None:
+    both = {"MEMORY_DB_URL": "theirs.db", "REMANENCE_DATABASE": "ours.db"}
+    assert loaded(**both).database == "ours.db"
+    assert loaded(USE_GPU="1", REMANENCE_DEVICE="cpu").device == "cpu"
+
+
+def test_empty_variables_count_as_not_set() -> None:
+    assert loaded(REMANENCE_DATABASE="", USE_GPU="", EMBEDDING_MODEL="") == Settings()
+
+
+@pytest.mark.parametrize("name", CONFIG_FILES)
+def test_a_file_in_the_current_folder_is_read(tmp_path: Path, name: str) -> None:
+    text = 'tenant = "acme"' if name.endswith("toml") else "tenant: acme"
+    (tmp_path / name).write_text(text)
+    assert loaded().tenant == "acme"
+
+
+def test_a_named_file_wins_over_the_usual_ones(tmp_path: Path) -> None:
+    (tmp_path / "remanence.toml").write_text('tenant = "usual"')
+    (tmp_path / "mine.yaml").write_text("tenant: named")
+    assert load_settings(file="mine.yaml", environment={}).tenant == "named"
+    assert loaded(REMANENCE_CONFIG="mine.yaml").tenant == "named"
+
+
+def test_the_file_of_another_system_is_understood(tmp_path: Path) -> None:
+    (tmp_path / "agent_config.yaml").write_text(SEED_FILE)
+    settings = loaded()
+    assert settings.database == "storage/memory.db"
+    assert settings.embedder == "all-MiniLM-L6-v2"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("missing.toml", None),
+        ("broken.toml", "tenant = "),
+        ("broken.yaml", "a: [1"),
+        ("list.yaml", "- a\n- b"),
+        ("text.yaml", "just words"),
+        ("tags.yaml", "!!python/object/apply:os.system ['true']"),
+        ("latin.toml", b'tenant = "\xff"'),
+        ("unknown.toml", "colour = 1"),
+        ("nested.toml", "[tenant]\nname = 1"),
+    ],
+)
+def test_files_that_cannot_be_used(tmp_path: Path, name: str, text: str | bytes | None) -> None:
+    if text is not None:
+        (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(ConfigError):
+        load_settings(file=name, environment={})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("colour", "red"),
+        ("device", "tpu"),
+        ("durability", "none"),
+        ("threads", "many"),
+        ("threads", -1),
+        ("threads", float("inf")),
+        ("max_memory_mb", "nan"),
+        ("max_memory_mb", 1),
+        ("max_text", 0),
+        ("max_text", "1e3"),
+        ("decay", 1.5),
+        ("decay", "fast"),
+        ("busy_timeout_s", -1),
+        ("time_weight", -1),
+        ("recency_weight", 1000),
+    ],
+)
+def test_values_that_cannot_be_used(name: str, value: Any) -> None:
+    with pytest.raises(ConfigError, match=name):
+        loaded({name: value})

@@ -1,0 +1,106 @@
+"""What the package promises by its names, and the files that are made from the code."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import subprocess
+import sys
+import typing
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import remanence
+from remanence import errors
+from remanence.aio import AsyncMemory, verbs
+
+ROOT = Path(__file__).parents[2]
+
+# The contract: every name a caller may rely on.
+VERBS = (
+    *("add", "add_many", "add_messages", "associate", "backup", "cleanup", "close", "count"),
+    *("dissociate", "doctor", "feedback", "find", "forget", "get", "history", "pin", "reembed"),
+    *("related", "search", "similarity", "stats", "update", "why_not"),
+)
+
+
+def test_all_is_sorted_and_real() -> None:
+    assert sorted(remanence.__all__) == remanence.__all__
+    for name in remanence.__all__:
+        assert getattr(remanence, name) is not None
+    assert set(dir(remanence)) == set(remanence.__all__)
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(AttributeError, match="Memoir"):
+        remanence.Memoir  # noqa: B018
+
+
+def test_what_type_checkers_see_is_what_is_there() -> None:
+    source = inspect.getsource(remanence)
+    for name in remanence.__all__:
+        if name != "__version__":
+            assert f" {name}\n" in source or f" {name}," in source
+
+
+def test_the_verbs_of_the_contract_are_there_and_documented() -> None:
+    assert set(VERBS) <= set(verbs())
+    for name, verb in verbs().items():
+        assert inspect.getdoc(verb), name
+        assert "return" in verb.__annotations__, name
+
+
+def test_every_public_value_is_frozen() -> None:
+    for name in ("Association", "Hit", "MemoryRecord", "Related", "Revision", "Stats", "WhyNot"):
+        assert getattr(remanence, name).__dataclass_params__.frozen
+
+
+def test_every_error_has_one_root_and_says_what_it_means() -> None:
+    found = [e for _, e in inspect.getmembers(errors, inspect.isclass)]
+    for error in found:
+        assert issubclass(error, remanence.RemanenceError)
+        assert error.__doc__
+        assert error.__name__ in (errors.__doc__ or "")
+
+
+def test_importing_costs_nothing() -> None:
+    code = "import sys, remanence; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert not {"numpy", "apsw", "onnxruntime", "httpx", "asyncio", "typer"} & set(loaded)
+
+
+def _tool(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("tool", "made", "file"),
+    [
+        ("make_stub", "stub", "src/remanence/aio.pyi"),
+        ("make_settings", "page", "docs/settings.md"),
+    ],
+)
+def test_files_made_from_the_code_do_not_lag(tool: str, made: str, file: str) -> None:
+    wanted = getattr(_tool(tool), made)()
+    assert (ROOT / file).read_text(encoding="utf-8") == wanted, f"run `python tools/{tool}.py`"
+
+
+def test_the_stub_names_every_verb() -> None:
+    text = (ROOT / "src/remanence/aio.pyi").read_text(encoding="utf-8")
+    for name in verbs():
+        assert f"async def {name}(" in text
+        assert callable(getattr(AsyncMemory, name))
+
+
+def test_annotations_can_be_resolved() -> None:
+    for verb in verbs().values():
+        assert typing.get_type_hints(verb)

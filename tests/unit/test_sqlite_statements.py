@@ -1,0 +1,41 @@
+"""Every SQL block is used, every use has its block, and SQLite understands them all."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+import pytest
+
+from remanence.store.sqlite import SqliteStore, statements
+from remanence.store.sqlite.statements import migrations, sql
+
+PACKAGE = files("remanence.store.sqlite")
+PYTHON = "".join(entry.read_text() for entry in PACKAGE.iterdir() if entry.name.endswith(".py"))
+QUERIES = "".join(entry.read_text() for entry in PACKAGE.joinpath("queries").iterdir())
+NAMES = re.findall(r"^-- name: (\w+)$", QUERIES, re.MULTILINE)
+
+
+def test_names_are_unique() -> None:
+    assert len(NAMES) == len(set(NAMES)) == len(statements._blocks())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_block_is_used(name: str) -> None:
+    assert f'"{name}"' in PYTHON or f"{{{name}}}" in QUERIES
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if f"{{{name}}}" not in QUERIES])
+def test_sqlite_understands_a_block(name: str) -> None:
+    text = sql(name).replace("{condition}", "1")
+    assert "{" not in text
+    store = SqliteStore(":memory:")
+    with store._database.reading() as connection:
+        for statement in text.split(";"):
+            named = dict.fromkeys(re.findall(r":(\w+)", statement))
+            connection.execute(f"EXPLAIN {statement}", named or [None] * statement.count("?"))
+    store.close()
+
+
+def test_migrations_are_numbered_from_one() -> None:
+    assert [number for number, _ in migrations()] == list(range(1, len(migrations()) + 1))
