@@ -229,12 +229,14 @@ ENGINES = {"remanence": Remanence, "chroma": Chroma, "sqlite-vec": SqliteVec}
 def bundled_fingerprint() -> Any:
     """The bundled model's, so that `Memory` finds the vectors; any, if there is no model."""
     from remanence.config import load_settings
+    from remanence.embedding.manifest import read_manifest
+    from remanence.embedding.models import find_model
     from remanence.errors import EmbedderError
     from remanence.model.embedding import Fingerprint
-    from remanence.wiring import make_embedder
 
+    settings = load_settings({})
     try:
-        return make_embedder(load_settings({})).fingerprint
+        return read_manifest(find_model(settings.embedder, settings.cache_folder)).fingerprint
     except EmbedderError:
         return Fingerprint("synthetic", "0" * 64, DIMENSION, "mean", "1")
 

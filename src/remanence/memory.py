@@ -34,11 +34,14 @@ from remanence.model.scope import Reach, Scope
 from remanence.model.stats import Finding, Stats
 from remanence.ports.store import Progress
 from remanence.recall.ask import query_of, where_of
+from remanence.recall.explain import why_not
 from remanence.remember.draft import changes_of, fields_given, fields_of, record_of
 from remanence.remember.messages import message_of
 from remanence.wiring import Parts, assemble, measure_memory
 
-USES_HELD = 64
+# Notes of use wait for a write to go along with, so many at most.
+USES_DUE = 1_000
+USES_HELD = 100_000
 PAGE = 1_000
 
 
@@ -191,6 +194,7 @@ class Memory:
             records = self._matching(reach, filters, erase)
         if not dry_run and erase:
             self.parts.writer.remove(records)
+            self.parts.clean_index()
         elif not dry_run:
             active = [record for record in records if record.state != State.ARCHIVED]
             self.parts.writer.change_all(
@@ -262,7 +266,9 @@ class Memory:
 
     def why_not(self, query: str, id: str, **arguments: Any) -> WhyNot:
         """Which stage of `search(query, **arguments)` dropped this memory, and why."""
-        return self.parts.recall.why_not(self._query(query, arguments), accept.id_of(id))
+        return why_not(
+            self.parts.recall, self.parts.store, self._query(query, arguments), accept.id_of(id)
+        )
 
     def get(self, id: str) -> MemoryRecord:
         """The memory with this id, in whatever state it is; `NotFound` if it is not here."""
@@ -465,6 +471,8 @@ class Memory:
             )
             for fields in given
         ]
+        if len(self._uses) >= USES_DUE:
+            self._flush_uses()
         return self.parts.writer.insert(self.tenant, records, given, key) if records else []
 
     def _query(self, text: str, arguments: Mapping[str, Any]) -> Query:
@@ -527,12 +535,11 @@ class Memory:
         return self.get(text_or_id).text
 
     def _used(self, hits: Hits) -> None:
+        """Note what was returned; a later write takes it along, a search never writes."""
         now = self._clock.now()
         with self._uses_lock:
             self._uses += [(hit.memory.id, now) for hit in hits]
-            full = len(self._uses) >= USES_HELD
-        if full:
-            self._flush_uses()
+            del self._uses[:-USES_HELD]
 
     def _flush_uses(self) -> None:
         with self._uses_lock:

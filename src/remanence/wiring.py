@@ -40,6 +40,14 @@ class Parts:
     embedder: CachedEmbedder
     writer: Writer
     recall: Recall
+    index_file: Path | None
+
+    def clean_index(self) -> None:
+        """Leave no trace of what was erased in the index file; it is only a cache."""
+        if self.recall.index is not None:
+            self.recall.index.flush()
+        elif self.index_file is not None:
+            self.index_file.unlink(missing_ok=True)
 
     def fingerprint(self) -> Fingerprint | None:
         """The embedder's fingerprint, None when it cannot be had right now."""
@@ -83,13 +91,13 @@ def _resident() -> int:
 
 def assemble(settings: Settings, clock: Clock) -> Parts:
     """Open the store, find the embedder, and connect both."""
-    path = database_path(settings.database_url)
+    file = _index_file(settings)
     store = open_store(settings)
     embedder = CachedEmbedder(LazyEmbedder(settings), _budget(settings, EMBEDDINGS_SHARE))
     recall = Recall(
         store,
         embedder,
-        lambda fingerprint: _index(settings, store, path, fingerprint),
+        lambda fingerprint: _index(settings, store, file, fingerprint),
         _ranker(settings),
         Freshness(
             importance=settings.importance_weight,
@@ -99,7 +107,7 @@ def assemble(settings: Settings, clock: Clock) -> Parts:
         ),
         _budget(settings, COLUMNS_SHARE),
     )
-    return Parts(store, embedder, Writer(store, embedder, clock), recall)
+    return Parts(store, embedder, Writer(store, embedder, clock), recall, file)
 
 
 def open_store(settings: Settings) -> Store:
@@ -193,14 +201,22 @@ class LazyEmbedder:
             self._found.close()
 
 
-def _index(settings: Settings, store: Store, path: str, fingerprint: Fingerprint) -> VectorIndex:
+def _index_file(settings: Settings) -> Path | None:
+    path = database_path(settings.database_url)
+    if path == MEMORY:
+        return None
+    return Path(settings.index_path or f"{path}.index")
+
+
+def _index(
+    settings: Settings, store: Store, file: Path | None, fingerprint: Fingerprint
+) -> VectorIndex:
     from remanence.index.bits import BitsIndex
 
-    named = Path(settings.index_path) if settings.index_path else Path(f"{path}.index")
     return BitsIndex(
         store,
         fingerprint,
-        file=None if path == MEMORY else named,
+        file=file,
         identity=store.identity,
         budget_bytes=_budget(settings, INDEX_SHARE),
     )

@@ -175,7 +175,7 @@ HOSTILE = [
     (["add"], b"", 1, "text is empty"),
     (["add", "half \udcff"], None, 1, "lone surrogate"),
     (["add", "x", "--user-id", "\udcff"], None, 1, "printable"),
-    (["add", "x", "--importance", "nan"], None, 1, "0 to 1"),
+    (["add", "x", "--importance", "nan"], None, 1, "between 0 and 1"),
     (["add", "x", "--importance", "many"], None, 2, "valid number"),
     (["add", "x", "--kind", "rumour"], None, 1, "Unknown kind"),
     (["add", "x", "--at", "soon"], None, 1, "is no date"),
@@ -270,7 +270,7 @@ def test_long_texts_show_the_passage_that_matched(rem: Rem, wordy: None) -> None
 def test_the_demo_runs_without_a_terminal(rem: Rem) -> None:
     result = rem("demo")
     assert result.exit_code == 0
-    assert "What did Maya do last May?" in result.stdout
+    assert "What animals did Maya see last May?" in result.stdout
     assert "time 2025-05-01 to 2025-06-01" in result.stdout
     assert len(result.stdout.splitlines()) < 45
 

@@ -288,3 +288,17 @@ def test_files_are_for_their_owner_only(tmp_path: Path) -> None:
     files = list((tmp_path / "deep" / "down").iterdir())
     assert files
     assert all(file.stat().st_mode & 0o077 == 0 for file in files)
+
+
+@pytest.mark.parametrize("opened", [True, False])
+def test_erasing_leaves_nothing_in_the_index_file(tmp_path: Path, opened: bool) -> None:
+    database = tmp_path / "memory.db"
+    index = Path(f"{database}.index")
+    with Memory(database) as memory:
+        record = memory.add("The vault opens with 4711.")
+        index.write_bytes(b"what an index of before may hold")
+        if opened:
+            memory.search("vault")
+        memory.forget(record.id, erase=True)
+        assert not index.exists() or b"an index of before" not in index.read_bytes()
+        assert memory.count() == 0

@@ -68,8 +68,7 @@ def test_each_question_finds_its_own_fact(kept: Memory, fact: str) -> None:
 def test_signals_and_details_add_up_to_the_score(kept: Memory, question: str) -> None:
     for hit in kept.search(question, all_users=True, limit=50):
         assert sum(hit.signals.values()) == pytest.approx(hit.score, abs=1e-4)
-        base = hit.signals["base"]
-        assert base + sum(hit.details.values()) == pytest.approx(hit.score, abs=1e-4)
+        assert sum(hit.details.values()) == pytest.approx(hit.score, abs=1e-4)
         assert 0 <= hit.relevance <= 1
 
 

@@ -51,6 +51,15 @@ def test_closest_gives_exactly_as_many_and_none_is_farther(found: list[int], wan
     assert sorted(column[rows].tolist()) == sorted(found)[: len(rows)]
 
 
+@pytest.mark.parametrize("wanted", [1, 500, 20_000, 39_999])
+def test_closest_among_more_rows_than_the_sample(wanted: int) -> None:
+    column = RNG.binomial(384, 0.45, 40_000).astype(np.uint16)
+    column[:: 40_000 // (1 << 13)] = 384  # a sample that misleads
+    rows = closest(column, wanted)
+    assert len(set(rows.tolist())) == wanted
+    np.testing.assert_array_equal(np.sort(column[rows]), np.sort(column)[:wanted])
+
+
 def test_rows_that_are_gone_are_never_the_nearest() -> None:
     values = RNG.standard_normal((500, 64)).astype(np.float32)
     bits = SignBits(np.arange(500, dtype=np.int32), planes_of(values))

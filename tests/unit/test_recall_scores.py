@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from remanence.recall.columns import columns_of
-from remanence.recall.diversity import _choose
+from remanence.recall.diversity import diversified
 from remanence.recall.freshness import Freshness
 from remanence.recall.late import token_matches, weighted
 from remanence.recall.lexical import WordScores
@@ -69,7 +69,7 @@ def test_shares_add_up_to_the_score_by_family_too() -> None:
     ranker = Ranker.from_table({"a": (1, 2, 3), "b": (0, 1, -1), "b.x": (0, 1, 0.5)}, base=0.25)
     shares = ranker.shares(np.array([[3, 2, 4]], np.float32))[0]
     assert shares.tolist() == [3, -2, 2]
-    assert families(ranker.names, shares) == {"a": 3, "b": 0}
+    assert families(ranker.names, shares[None]) == [{"a": 3, "b": 0}]
 
 
 def test_recency_is_silent_about_the_past_and_fades_otherwise() -> None:
@@ -96,7 +96,7 @@ def test_a_clock_that_ran_back_gives_no_bonus() -> None:
 
 
 def test_variety_passes_over_the_twin() -> None:
-    scores = np.array([1.0, 0.99, 0.5])
-    alike = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1]], float)
-    assert _choose(scores, alike, 2, 0.0) == [0, 1]
-    assert _choose(scores, alike, 2, 0.5) == [0, 2]
+    scores = np.array([1.0, 0.99, 0.5], np.float32)
+    vectors = np.array([[1, 0], [1, 0], [0, 1]], np.float32)
+    assert diversified(scores, vectors, 2, 0.0).tolist() == [0, 1]
+    assert diversified(scores, vectors, 2, 0.5).tolist() == [0, 2]

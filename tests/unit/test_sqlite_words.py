@@ -22,7 +22,7 @@ def test_another_version_of_the_terms_rebuilds_the_index(tmp_path: Path) -> None
     store.close()
     store = SqliteStore(path, words=BACKWARDS)
     assert [keys.size for keys in store.postings(1, ["tea", "saet"], 9)] == [0, 1]
-    assert store.traits(1)[0].terms == 2
+    assert next(store.traits(1)).terms == 2
     assert store.get("t", [record.id]) == [record]
     assert healthy(store)
     store.close()

@@ -13,10 +13,13 @@ _LONGEST_CLITIC = 2  # "Ana's", "we'll"; but "O'Brien" keeps both parts
 
 
 def content_tokens(text: str, spans: Sequence[Span]) -> list[int]:
-    """Positions in `spans` of the content tokens; of all of them when none carries content."""
+    """Positions in `spans` of the content tokens; of every word when none carries content.
+
+    Emoji and punctuation have none: the model knows them as one and the same token.
+    """
     marks = _marks(text)
     found = [at for at, (start, end) in enumerate(spans) if start < end and marks[end - 1]]
-    return found or list(range(len(spans)))
+    return found or [n for n, (a, b) in enumerate(spans) if any(map(str.isalnum, text[a:b]))]
 
 
 def _marks(text: str) -> bytearray:

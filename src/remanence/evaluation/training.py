@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,15 +14,28 @@ from remanence.evaluation.logistic import Fitted, fit
 from remanence.evaluation.workshop import filled
 from remanence.memory import Memory
 from remanence.recall.ask import query_of
-from remanence.recall.signals import SIGNALS, WORDY, measure
+from remanence.recall.columns import ALONE as NO_SESSION
+from remanence.recall.scene import Scene
+from remanence.recall.signals import SIGNALS, WORDY, extents_of, measure
 
 # A LongMemEval corpus has one question, a LoCoMo conversation some two hundred.
 DATASET_WEIGHT = {"longmemeval": 15.0}
+# The same turns as if each stood alone, so that the ranker is sane where there is no conversation.
+ALONE = " alone"
+ALONE_WEIGHT = 0.2
 # How firmly weights are held to their prior, which is zero for all but time: the few questions
 # with a date cannot teach that a memory of that time is worth more.
 RIDGE = 100.0
-WORDY_RIDGE = 3000.0
+WORDY_RIDGE = 1000.0
 TIME_RIDGE = 100_000.0
+LEFT_OUT = 1e12
+MATCHING = frozenset(
+    {
+        *("vector", "vector.part", "vector.mean", "vector.feedback", "tokens", "tokens.spread"),
+        *("tokens.pair", "tokens.pair.spread", "tokens.pair.place", "words", "words.share"),
+        *("around.words", "around.share", "around.session"),
+    }
+)
 TIME_PRIOR = {"time": 0.3, "time.words": 0.2}
 
 
@@ -55,40 +68,77 @@ def samples_of(
         if not corpus.probes:
             continue
         with filled(corpus, folder) as memory:
-            samples += [_sample(memory, corpus, probe, names) for probe in corpus.probes]
+            for probe in corpus.probes:
+                samples += _samples(memory, corpus, probe, names)
         if on_corpus:
             on_corpus(corpus.name)
     return samples
 
 
-def _sample(memory: Memory, corpus: Corpus, probe: Probe, names: Sequence[str]) -> Sample:
+def _samples(
+    memory: Memory, corpus: Corpus, probe: Probe, names: Sequence[str]
+) -> Iterator[Sample]:
+    """The question's pool as it is, and once more as if every turn stood alone."""
     query = query_of(
         probe.question, tenant=memory.tenant, clock_now=probe.now, user_id=corpus.name, limit=10
     )
     [scene] = memory.parts.recall.scenes(query)
     keys = scene.columns.key[scene.rows].tolist()
     records = memory.parts.store.records(keys)
-    return Sample(
-        dataset=corpus.dataset,
-        corpus=corpus.name,
-        probe=probe,
-        ids=tuple(str(records[key].external_id) for key in keys),
-        sessions=tuple(str(records[key].session_id) for key in keys),
-        figures=measure(scene, names),
-    )
+    for dataset, seen in ((corpus.dataset, scene), (corpus.dataset + ALONE, _alone(scene))):
+        yield Sample(
+            dataset=dataset,
+            corpus=corpus.name,
+            probe=probe,
+            ids=tuple(str(records[key].external_id) for key in keys),
+            sessions=tuple(str(records[key].session_id) for key in keys),
+            figures=measure(seen, extents_of([seen]), names),
+        )
+
+
+def _alone(scene: Scene) -> Scene:
+    nobody = np.full(len(scene.columns), NO_SESSION, np.int32)
+    return replace(scene, columns=replace(scene.columns, session=nobody))
 
 
 def train(samples: Sequence[Sample], names: Sequence[str] = SIGNALS) -> Fitted:
-    """Weights from samples; questions whose gold never reached the pool teach nothing."""
+    """Weights from samples; questions whose gold never reached the pool teach nothing.
+
+    A signal that says "this matches" never counts against a memory: where the data would have
+    it so, to make up for another, it is left out and the rest is fitted again.
+    """
+    ridge = np.array([_ridge(name) for name in names])
+    while True:
+        fitted = _fitted(samples, names, ridge)
+        wrong = [n for n, weight in enumerate(_least(fitted, names)) if weight < -1e-6]
+        if not wrong:
+            return fitted
+        ridge[wrong] = LEFT_OUT
+
+
+def _least(fitted: Fitted, names: Sequence[str]) -> list[float]:
+    """The least each matching signal counts, whatever the wordiness; 0 for all others."""
+    plain = dict(zip(names, fitted.weight / fitted.scale, strict=True))
+    least = []
+    for name in names:
+        basic = name.removesuffix(WORDY)
+        total = plain[name] if name == basic else plain[basic] + plain[name]
+        least.append(float(total) if basic in MATCHING else 0.0)
+    return least
+
+
+def _fitted(samples: Sequence[Sample], names: Sequence[str], ridge: NDArray[np.float64]) -> Fitted:
     usable = [sample for sample in samples if sample.gold.any()]
     figures = np.concatenate([sample.figures for sample in usable])
     gold = np.concatenate([sample.gold for sample in usable])
-    weight = np.concatenate(
-        [np.full(len(s.ids), DATASET_WEIGHT.get(s.dataset, 1.0)) for s in usable]
-    )
-    ridge = np.array([_ridge(name) for name in names])
+    weight = np.concatenate([np.full(len(s.ids), _weight(s.dataset)) for s in usable])
     prior = np.array([TIME_PRIOR.get(name, 0.0) for name in names])
     return fit(figures, gold, weight, ridge, prior)
+
+
+def _weight(dataset: str) -> float:
+    whole = DATASET_WEIGHT.get(dataset.removesuffix(ALONE), 1.0)
+    return whole * ALONE_WEIGHT if dataset.endswith(ALONE) else whole
 
 
 def _ridge(name: str) -> float:
@@ -114,4 +164,4 @@ def left_out(
 
 def _fold(sample: Sample, number: int) -> str:
     """A conversation is a fold of its own; single-question corpora share twelve."""
-    return sample.corpus if sample.dataset == "locomo" else f"{sample.dataset}-{number % 12}"
+    return sample.corpus if "locomo" in sample.dataset else f"longmemeval-{number // 2 % 12}"

@@ -41,11 +41,14 @@ class Query:
                 aware(name, getattr(self, name))
         unit_interval("min_trust", self.min_trust)
         unit_interval("diversity", self.diversity)
-        weight = self.time_weight
-        if weight is not None and (
-            isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 100
-        ):
-            raise InvalidInput("time_weight must be a number from 0 to 100.")
+        if self.time_weight is not None:
+            check_weight("time_weight", self.time_weight)
+
+
+def check_weight(what: str, value: float) -> None:
+    """Refuse a weight that is not a number from 0 to 100."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 100:
+        raise InvalidInput(f"{what} must be a number from 0 to 100.")
 
 
 def check_limit(limit: int) -> None:

@@ -139,16 +139,16 @@ class RecallSource(Protocol):
     def changes(self, after: int, limit: int) -> list[Change]:
         """Feed entries after `after`, in order."""
 
-    def traits(self, partition: int, keys: Sequence[int] | None = None) -> list[Trait]:
-        """Traits of a partition's memories, or of those of the given keys that are in it."""
+    def traits(self, partition: int, keys: Sequence[int] | None = None) -> Iterator[Trait]:
+        """Traits of a partition's memories, or of the given keys that are in it, streamed."""
 
     def keys(self, partition: int, where: Filter) -> Keys:
         """Keys in the partition that satisfy the filter, ascending."""
 
-    def postings(self, partition: int, terms: Sequence[str], budget: int) -> list[Keys]:
-        """For each term the keys of the memories that hold it, a key once per occurrence.
+    def postings(self, partition: int, terms: Sequence[str], most: int) -> list[Keys]:
+        """For each term the keys of the memories that hold it, ascending, once per occurrence.
 
-        Rare terms first: when the total passes `budget`, the commonest terms come back empty.
+        A term that occurs more than `most` times tells memories apart no more: it comes back empty.
         """
 
     def records(self, keys: Sequence[int]) -> dict[int, MemoryRecord]:
@@ -197,6 +197,13 @@ class Upkeep(Protocol):
 
     def doctor(self, *, repair: bool, fingerprint: Fingerprint | None) -> list[Finding]:
         """Check file, digests, text index and vectors against the rows; mend what can be mended."""
+
+    def compact(self) -> None:
+        """Rewrite the store: no byte of what was removed stays, free space goes back.
+
+        Removal itself erases rows, words, vectors and the log; only this also clears what the
+        database left unused between live rows. Writers wait meanwhile.
+        """
 
     def stats(self, tenant: str) -> StoreStats:
         """Counts and sizes."""

@@ -37,11 +37,18 @@ class VectorIndex(Protocol):
     """
 
     def nearest(
-        self, partition: int, vector: FloatArray, limit: int, allowed: Keys | None = None
+        self,
+        partition: int,
+        vector: FloatArray,
+        limit: int,
+        allowed: Keys | None = None,
+        *,
+        exact: bool = True,
     ) -> Nearest:
         """The nearest pieces among those of `allowed` memories (ascending keys; None: all).
 
-        At least `limit` pieces come back whenever that many are there.
+        At least `limit` pieces come back whenever that many are there. With `exact=False` an
+        index may give estimated scores, and parts of 0, to callers who look closer themselves.
         """
 
     def stats(self) -> IndexStats:

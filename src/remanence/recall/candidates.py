@@ -69,7 +69,7 @@ def _gather(
     nearest: Nearest | None,
     in_period: Rows,
 ) -> Rows:
-    totals = np.where(allowed, words.totals, 0)
+    totals = words.totals if allowed.all() else np.where(allowed, words.totals, 0)
     by_words = _largest(totals, BY_WORDS)
     by_vector = columns.rows_of(nearest.keys) if nearest is not None else by_words[:0]
     recent = in_period[np.argsort(-totals[in_period], kind="stable")[:BY_TIME]]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -11,14 +13,16 @@ from numpy.typing import NDArray
 
 from remanence.model.memory import Kind, State
 from remanence.ports.store import Keys, Trait
+from remanence.text.words import fold
 
 KINDS = {kind.value: number for number, kind in enumerate(Kind)}
 STATES = {state.value: number for number, state in enumerate(State)}
 ROLES = {None: 0, "user": 1, "assistant": 2}
 OTHER_ROLE = 3
 ALONE = -1
-MINUTE = 60_000_000
 
+_CHUNK = 4096
+_WORD = re.compile(r"\w+")
 _DTYPES: dict[str, type[np.generic]] = {
     "key": np.int64,
     "session": np.int32,
@@ -37,22 +41,45 @@ _DTYPES: dict[str, type[np.generic]] = {
 }
 
 
+def plain_words(text: str) -> list[str]:
+    """The words of a text, folded, without what clings to them ("Ana's" is ana and s)."""
+    return _WORD.findall(fold(text))
+
+
 class Lexicon:
-    """Numbers for the names of sessions, speakers and agents; `ALONE` stands for none."""
+    """Numbers for the names of sessions, speakers or agents; `ALONE` stands for none."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
         self.names: list[str] = []
+        self._by_word: dict[str, list[int]] = {}
 
     def number(self, name: str | None) -> int:
         """The number of a name, new if need be."""
         if name is None:
             return ALONE
         found = self.numbers.get(name)
-        if found is None:
-            found = self.numbers[name] = len(self.names)
-            self.names.append(name)
-        return found
+        return self._added(name) if found is None else found
+
+    def sharing(self, words: Iterable[str]) -> list[int]:
+        """Names that have at least one of these folded words, ascending."""
+        return sorted({number for word in words for number in self._by_word.get(word, ())})
+
+    def _added(self, name: str) -> int:
+        number = self.numbers[name] = len(self.names)
+        self.names.append(name)
+        for word in set(plain_words(name)):
+            self._by_word.setdefault(word, []).append(number)
+        return number
+
+
+@dataclass(frozen=True, slots=True)
+class Lexicons:
+    """The names of one partition."""
+
+    sessions: Lexicon
+    speakers: Lexicon
+    agents: Lexicon
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,10 +100,9 @@ class Columns:
     kind: NDArray[np.uint8]
     state: NDArray[np.uint8]
     flags: NDArray[np.uint8]
-    by_key: NDArray[np.int32]  # row numbers in ascending order of key
-    sessions: Lexicon
-    speakers: Lexicon
-    agents: Lexicon
+    sorted_keys: Keys
+    by_key: NDArray[np.int32]  # the row of each of `sorted_keys`
+    lexicons: Lexicons
     average_terms: float
     log_characters: float  # mean of the logarithm of each text's length
     session_terms: NDArray[np.int64]  # length of each session
@@ -88,33 +114,59 @@ class Columns:
     @property
     def nbytes(self) -> int:
         """What the columns take in memory."""
-        arrays = [self.by_key, *(getattr(self, name) for name in _DTYPES)]
+        arrays = [self.by_key, self.sorted_keys, *(getattr(self, name) for name in _DTYPES)]
         return sum(int(array.nbytes) for array in arrays)
 
     def rows_of(self, keys: Keys) -> NDArray[np.int64]:
         """Row numbers of these keys, -1 for a key that is not here."""
         if not len(self):
             return np.full(len(keys), -1, np.int64)
-        places = np.searchsorted(self.key, keys, sorter=self.by_key)
-        rows = self.by_key[np.minimum(places, len(self) - 1)].astype(np.int64)
-        return np.where(self.key[rows] == keys, rows, -1)
+        places = self.sorted_keys.searchsorted(keys)
+        places[places == len(self)] = 0
+        rows = self.by_key[places].astype(np.int64)
+        rows[self.sorted_keys[places] != keys] = -1
+        return rows
 
     def neighbours(self, rows: NDArray[np.int64], offset: int) -> NDArray[np.int64]:
         """The row so many turns later in the same conversation, -1 where there is none."""
         moved = rows + offset
-        clipped = np.clip(moved, 0, len(self) - 1)
-        same = (self.session[clipped] == self.session[rows]) & (self.session[rows] != ALONE)
-        return np.where(same & (clipped == moved), moved, -1)
+        moved[(moved < 0) | (moved >= len(self))] = -1
+        session = self.session[rows]
+        moved[(self.session[moved] != session) | (session == ALONE)] = -1
+        return moved
 
 
-def columns_of(traits: Sequence[Trait], before: Columns | None = None) -> Columns:
-    """Columns from traits; names keep the numbers they had `before`."""
-    sessions, speakers, agents = _lexicons(before)
-    fields = {
+def columns_of(traits: Iterable[Trait], before: Columns | None = None) -> Columns:
+    """Columns from traits; names keep the numbers they had `before`.
+
+    Traits are taken in chunks, so that a large partition leaves no mountain of small objects.
+    """
+    lexicons = before.lexicons if before else Lexicons(Lexicon(), Lexicon(), Lexicon())
+    stream = iter(traits)
+    chunks = [_arrays([], lexicons)]
+    while chunk := list(islice(stream, _CHUNK)):
+        chunks.append(_arrays(chunk, lexicons))
+    joined = _joined(chunks)
+    chunks.clear()
+    return _ordered(joined, lexicons)
+
+
+def changed(columns: Columns, keys: Iterable[int], traits: Iterable[Trait]) -> Columns:
+    """The columns without the memories of `keys`, and with `traits` in their place."""
+    fresh = _arrays(list(traits), columns.lexicons)
+    gone = columns.rows_of(np.fromiter(keys, np.int64))
+    keep = np.ones(len(columns), bool)
+    keep[gone[gone >= 0]] = False
+    kept = {name: getattr(columns, name)[keep] for name in _DTYPES}
+    return _ordered(_joined([kept, fresh]), columns.lexicons)
+
+
+def _arrays(traits: list[Trait], lexicons: Lexicons) -> dict[str, NDArray[Any]]:
+    fields: dict[str, list[Any]] = {
         "key": [t.key for t in traits],
-        "session": [sessions.number(t.session) for t in traits],
-        "speaker": [speakers.number(t.speaker) for t in traits],
-        "agent": [agents.number(t.agent) for t in traits],
+        "session": [lexicons.sessions.number(t.session) for t in traits],
+        "speaker": [lexicons.speakers.number(t.speaker) for t in traits],
+        "agent": [lexicons.agents.number(t.agent) for t in traits],
         "happened": [t.happened for t in traits],
         "created": [t.created for t in traits],
         "terms": [t.terms for t in traits],
@@ -126,46 +178,28 @@ def columns_of(traits: Sequence[Trait], before: Columns | None = None) -> Column
         "state": [STATES[t.state] for t in traits],
         "flags": [t.flags for t in traits],
     }
-    arrays = {name: np.array(fields[name], _DTYPES[name]) for name in _DTYPES}
-    return _ordered(arrays, sessions, speakers, agents)
+    return {name: np.array(fields[name], dtype) for name, dtype in _DTYPES.items()}
 
 
-def changed(columns: Columns, keys: Iterable[int], traits: Sequence[Trait]) -> Columns:
-    """The columns without the memories of `keys`, and with `traits` in their place."""
-    fresh = columns_of(traits, columns)
-    gone = columns.rows_of(np.fromiter(keys, np.int64))
-    keep = np.ones(len(columns), bool)
-    keep[gone[gone >= 0]] = False
-    arrays = {
-        name: np.concatenate([getattr(columns, name)[keep], getattr(fresh, name)])
-        for name in _DTYPES
-    }
-    return _ordered(arrays, columns.sessions, columns.speakers, columns.agents)
+def _joined(chunks: list[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    return {name: np.concatenate([chunk.pop(name) for chunk in chunks]) for name in _DTYPES}
 
 
-def _lexicons(before: Columns | None) -> tuple[Lexicon, Lexicon, Lexicon]:
-    if before is None:
-        return Lexicon(), Lexicon(), Lexicon()
-    return before.sessions, before.speakers, before.agents
-
-
-def _ordered(
-    arrays: dict[str, NDArray[Any]], sessions: Lexicon, speakers: Lexicon, agents: Lexicon
-) -> Columns:
+def _ordered(arrays: dict[str, NDArray[Any]], lexicons: Lexicons) -> Columns:
+    """Columns of these arrays in conversation order; the arrays are let go one by one."""
     order = np.lexsort((arrays["key"], arrays["happened"], arrays["session"]))
-    placed = {name: array[order] for name, array in arrays.items()}
+    placed = {name: arrays.pop(name)[order] for name in _DTYPES}
     by_key = np.argsort(placed["key"], kind="stable").astype(np.int32)
-    average = float(np.mean(placed["terms"])) if len(order) else 1.0
+    sessions = len(lexicons.sessions.names)
     return Columns(
         **placed,
         by_key=by_key,
-        sessions=sessions,
-        speakers=speakers,
-        agents=agents,
-        average_terms=max(average, 1.0),
+        sorted_keys=placed["key"][by_key],
+        lexicons=lexicons,
+        average_terms=max(float(placed["terms"].mean()) if len(order) else 1.0, 1.0),
         log_characters=float(np.log1p(placed["characters"]).mean()) if len(order) else 0.0,
-        session_terms=_sums(placed["session"], placed["terms"], len(sessions.names)),
-        session_rows=np.searchsorted(placed["session"], np.arange(len(sessions.names) + 1)),
+        session_terms=_sums(placed["session"], placed["terms"], sessions),
+        session_rows=np.searchsorted(placed["session"], np.arange(sessions + 1)),
     )
 
 

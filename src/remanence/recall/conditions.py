@@ -22,9 +22,9 @@ def conditions(
     query: Query, columns: Columns, source: RecallSource, partition: int
 ) -> Iterator[tuple[str, Mask]]:
     """Each condition of the query with its name, cheapest first."""
-    yield "state", np.isin(columns.state, [STATES[state] for state in query.states])
+    yield "state", _any_of(columns.state, [STATES[state] for state in query.states])
     if query.kinds:
-        yield "kinds", np.isin(columns.kind, [KINDS[kind] for kind in query.kinds])
+        yield "kinds", _any_of(columns.kind, [KINDS[kind] for kind in query.kinds])
     if query.since is not None:
         yield "since", columns.happened >= microseconds(query.since)
     if query.until is not None:
@@ -34,9 +34,11 @@ def conditions(
     if query.min_trust > 0:
         yield "min_trust", columns.trust >= np.float32(query.min_trust)
     if query.reach.agent_id is not None:
-        yield "agent_id", columns.agent == _number(columns.agents, query.reach.agent_id)
+        wanted = _number(columns.lexicons.agents, query.reach.agent_id)
+        yield "agent_id", columns.agent == wanted
     if query.reach.session_id is not None:
-        yield "session_id", columns.session == _number(columns.sessions, query.reach.session_id)
+        wanted = _number(columns.lexicons.sessions, query.reach.session_id)
+        yield "session_id", columns.session == wanted
     if query.where is not None:
         yield "filters", _mask(columns, source.keys(partition, query.where))
 
@@ -52,6 +54,13 @@ def allowed(query: Query, columns: Columns, source: RecallSource, partition: int
 def microseconds(moment: datetime) -> int:
     """Microseconds since 1970, as the columns keep time."""
     return (moment - EPOCH) // MICROSECOND
+
+
+def _any_of(column: NDArray[np.uint8], wanted: list[int]) -> Mask:
+    mask: Mask = column == wanted[0]
+    for value in wanted[1:]:
+        mask |= column == value
+    return mask
 
 
 def _number(lexicon: Lexicon, name: str) -> int:

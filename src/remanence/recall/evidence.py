@@ -13,6 +13,17 @@ from remanence.recall.columns import Columns
 from remanence.recall.late import token_matches
 from remanence.recall.lexical import Rows
 
+# More pieces than a passage of 512 tokens can have.
+PASSAGE_PIECES = 520
+
+
+@dataclass(frozen=True, slots=True)
+class BestPiece:
+    """The piece of a memory that is nearest to the question, and the passage around it."""
+
+    cosine: float
+    passage: tuple[int, int]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
@@ -41,14 +52,17 @@ class Evidence:
         known = places >= 0
         return figures[places] * known.reshape(-1, *[1] * (figures.ndim - 1))
 
-    def passage(self, row: int) -> tuple[int, int] | None:
-        """Where the passage with the row's best piece stands in its text; None without pieces."""
+    def best_piece(self, row: int) -> BestPiece | None:
+        """The row's best piece; None where it has none."""
         place = int(self.places(np.array([row]))[0])
         if place < 0:
             return None
-        best = self.pieces[self.leading[place]]
-        same = [p for p in self.pieces if p.key == best.key and p.passage == best.passage]
-        return min(p.start for p in same), max(p.stop for p in same)
+        at = int(self.leading[place])
+        best = self.pieces[at]
+        around = self.pieces[max(at - best.part, 0) : at + PASSAGE_PIECES]
+        same = [p for p in around if p.key == best.key and p.passage == best.passage]
+        span = min(p.start for p in same), max(p.stop for p in same)
+        return BestPiece(float(self.best[place]), span)
 
 
 def read_evidence(

@@ -65,10 +65,10 @@ class WordScores:
         """Score of each term in each of these rows: (terms, rows); 0 where a row is -1."""
         out = np.zeros((len(self.postings), len(rows)), np.float32)
         for number, posting in enumerate(self.postings):
-            if not len(posting.rows):
-                continue
-            places = np.minimum(np.searchsorted(posting.rows, rows), len(posting.rows) - 1)
-            out[number] = np.where(posting.rows[places] == rows, posting.scores[places], 0)
+            if len(posting.rows):
+                places = posting.rows.searchsorted(rows)
+                places[places == len(posting.rows)] = 0
+                out[number] = posting.scores[places] * (posting.rows[places] == rows)
         return out
 
     def share(self, present: NDArray[np.bool_]) -> FloatArray:
@@ -79,7 +79,7 @@ class WordScores:
     @cached_property
     def sessions(self) -> tuple[FloatArray, FloatArray]:
         """Word score and covered share of every session of the partition."""
-        count = len(self._columns.sessions.names)
+        count = len(self._columns.lexicons.sessions.names)
         present = np.zeros((len(self.postings), count), bool)
         score = np.zeros(count, np.float32)
         lengths = self._columns.session_terms
@@ -87,20 +87,37 @@ class WordScores:
         for number, posting in enumerate(self.postings):
             session = self._columns.session[posting.rows]
             inside = session != ALONE
-            counted = np.bincount(session[inside], posting.counts[inside], minlength=count)
-            tf = counted.astype(np.float32)
-            present[number] = tf > 0
-            score += _bm25(tf, lengths, average, _idf(count, int(present[number].sum())))
+            summed = np.bincount(session[inside], posting.counts[inside], minlength=count)
+            counted = summed.astype(np.float32)
+            having = np.flatnonzero(counted)
+            present[number, having] = True
+            idf = _idf(count, len(having))
+            score[having] += _bm25(counted[having], lengths[having], average, idf)
         return score, self.share(present)
 
 
 def _posting(columns: Columns, keys: Keys) -> Posting:
-    rows = columns.rows_of(keys)
-    rows, counts = np.unique(rows[rows >= 0], return_counts=True)
+    rows, weights = _counted(columns, keys)
     idf = _idf(len(columns), len(rows))
-    weights = counts.astype(np.float32)
     scores = _bm25(weights, columns.terms[rows], columns.average_terms, idf)
     return Posting(rows, weights, idf, scores)
+
+
+def _counted(columns: Columns, keys: Keys) -> tuple[Rows, FloatArray]:
+    """The rows of ascending keys with repeats, ascending, and how often each stands there."""
+    if not len(keys):
+        return keys, np.zeros(0, np.float32)
+    first = np.empty(len(keys), bool)
+    first[0] = True
+    np.not_equal(keys[1:], keys[:-1], out=first[1:])
+    starts = np.flatnonzero(first)
+    counts = np.empty(len(starts), np.float32)
+    counts[:-1] = starts[1:] - starts[:-1]
+    counts[-1] = len(keys) - starts[-1]
+    rows = columns.rows_of(keys[starts])
+    order = np.argsort(rows, kind="stable")
+    order = order[np.searchsorted(rows[order], 0) :]
+    return rows[order], counts[order]
 
 
 def _idf(documents: int, having: int) -> float:

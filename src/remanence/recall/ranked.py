@@ -1,29 +1,72 @@
-"""A pool after the ranker has weighed it: the order, the scores and what they are made of."""
+"""Pools after the ranker has weighed them: every memory of a search with its score, best first."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from remanence.model.embedding import FloatArray
 from remanence.recall.lexical import Rows
-from remanence.recall.ranker import families
-from remanence.recall.signals import Scene
+from remanence.recall.ranker import Ranker, families
+from remanence.recall.scene import Scene
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranked:
-    """A pool with its scores, best first."""
+    """All memories of all pools of a search: in which scene each stands, where, and its shares."""
 
-    scene: Scene
-    order: Rows  # places in the pool, best first
-    scores: FloatArray
-    names: tuple[str, ...]
+    scenes: Sequence[Scene]
+    scene: Rows
+    place: Rows
     shares: FloatArray
+    scores: FloatArray
 
-    def signals(self, place: int, base: float) -> dict[str, float]:
-        """The shares of one memory by family; they add up to its score."""
-        return {"base": base, **families(self.names, self.shares[place])}
+    @classmethod
+    def of(cls, scenes: Sequence[Scene], shares: Sequence[FloatArray], base: float) -> Ranked:
+        """Put the pools together in the order of their scores; among equals the newest first."""
+        scene = np.repeat(np.arange(len(scenes)), [len(s.rows) for s in scenes])
+        place = np.concatenate([np.arange(len(s.rows)) for s in scenes])
+        happened = np.concatenate([s.columns.happened[s.rows] for s in scenes])
+        joined = np.concatenate(shares)
+        scores = joined.sum(axis=1) + np.float32(base)
+        order = np.lexsort((-happened, -scores))
+        return cls(scenes, scene[order], place[order], joined[order], scores[order])
 
-    def details(self, place: int) -> dict[str, float]:
-        """Every share of one memory by its full name."""
-        return {n: float(s) for n, s in zip(self.names, self.shares[place], strict=True)}
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def first(self, places: Rows) -> Ranked:
+        """Only these, in this order."""
+        return Ranked(
+            self.scenes,
+            self.scene[places],
+            self.place[places],
+            self.shares[places],
+            self.scores[places],
+        )
+
+    def rows(self) -> Iterator[tuple[Scene, int]]:
+        """The scene and the row in its columns of each memory."""
+        for scene, place in zip(self.scene.tolist(), self.place.tolist(), strict=True):
+            yield self.scenes[scene], int(self.scenes[scene].rows[place])
+
+    def keys(self) -> list[int]:
+        """The key of each memory."""
+        return [int(scene.columns.key[row]) for scene, row in self.rows()]
+
+    def vectors(self) -> FloatArray:
+        """The vector of each memory's best piece."""
+        found = [self.scenes[s].vectors[p] for s, p in zip(self.scene, self.place, strict=True)]
+        return np.stack(found)
+
+    def signals(self, ranker: Ranker) -> list[dict[str, float]]:
+        """Each memory's shares by family; they add up to its score."""
+        base = {"base": ranker.base}
+        return [base | found for found in families(ranker.parts, self.shares)]
+
+    def details(self, ranker: Ranker) -> list[dict[str, float]]:
+        """Each memory's shares by their full names."""
+        rows = self.shares.tolist()
+        return [{"base": ranker.base, **dict(zip(ranker.parts, row, strict=True))} for row in rows]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from remanence.model.embedding import FloatArray
 
+# What the score holds beside the ranker's own signals.
+EXTRA = ("importance", "recency")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranker:
-    """score = base + sum of weight x (signal - mean) / scale."""
+    """score = base + sum of weight x (signal - mean) / scale; an unknown signal adds nothing."""
 
     names: tuple[str, ...]
     mean: FloatArray
@@ -28,13 +31,19 @@ class Ranker:
 
     def shares(self, figures: FloatArray) -> FloatArray:
         """What each signal adds to each memory's score."""
-        return (self.weight * (figures - self.mean) / self.scale).astype(np.float32)
+        shares = self.weight * (figures - self.mean) / self.scale
+        return np.where(np.isnan(shares), np.float32(0), shares).astype(np.float32)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names of all a score is made of, `base` aside."""
+        return (*self.names, *EXTRA)
 
 
-def families(names: Iterable[str], shares: FloatArray) -> dict[str, float]:
-    """The shares of one memory, summed by family: the part of a signal's name before the dot."""
-    summed: dict[str, float] = {}
-    for name, share in zip(names, shares, strict=True):
-        family = name.partition(".")[0]
-        summed[family] = summed.get(family, 0.0) + float(share)
-    return summed
+def families(names: tuple[str, ...], shares: FloatArray) -> list[dict[str, float]]:
+    """Each memory's shares summed by family: the part of a signal's name before the dot."""
+    first = [name.partition(".")[0] for name in names]
+    known = list(dict.fromkeys(first))
+    member = np.array([[family == name for family in known] for name in first], np.float32)
+    sums = (shares @ member).tolist()
+    return [dict(zip(known, row, strict=True)) for row in sums]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
+from remanence.recall.columns import Lexicon, plain_words
 from remanence.text import cues, dates
 from remanence.text.names import mentions_name
 from remanence.text.words import is_stop_word, query_terms, terms, word_spans
@@ -63,9 +65,20 @@ class Question:
         """Whether it asks what the assistant said."""
         return cues.asks_about_assistant(self.text)
 
-    def people(self, speakers: list[str]) -> list[int]:
+    def people(self, speakers: Lexicon) -> list[int]:
         """Which of these speakers the question names."""
-        return [n for n, name in enumerate(speakers) if mentions_name(self.text, name)]
+        shared = speakers.sharing(plain_words(self.text))
+        return [n for n in shared if mentions_name(self.text, speakers.names[n])]
+
+    def worth(self, span: tuple[int, int], idf: Mapping[str, float], least: float) -> float:
+        """What a token is worth that stands there: the idf of its word, 0 if it says when."""
+        start, end = span
+        if any(m.span[0] <= start and end <= m.span[1] for m in self.times):
+            return 0.0
+        for begin, stop, its_terms in self.words:
+            if begin <= start and end <= stop:
+                return max((idf.get(term, least) for term in its_terms), default=least)
+        return least
 
     @cached_property
     def words(self) -> list[tuple[int, int, tuple[str, ...]]]:

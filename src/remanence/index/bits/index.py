@@ -1,0 +1,170 @@
+"""BitsIndex: nearest pieces by sign bits in memory and exact scores from the store."""
+
+from __future__ import annotations
+
+import math
+import threading
+from pathlib import Path
+
+import numpy as np
+
+from remanence.errors import Closed, InvalidInput, StoreError
+from remanence.index.bits.cache_file import Owner
+from remanence.index.bits.partition import Partition
+from remanence.index.bits.rows import unpacked
+from remanence.index.bits.shelf import Shelf
+from remanence.index.bits.source import Source
+from remanence.model.embedding import Fingerprint, FloatArray
+from remanence.ports.store import Keys
+from remanence.ports.vector_index import IndexStats, Nearest
+
+_ATTEMPTS = 3
+_RESCORE_OF = 100_000
+
+
+class BitsIndex:
+    """The embedded `VectorIndex`.
+
+    Partitions of at most `small` vectors are scored exactly from memory. Larger ones keep one
+    bit a dimension; the best by these are read from the store and scored exactly: `rescore` up to
+    100,000 vectors, then growing with the root of their number, and always half more than
+    `limit`. Past `budget_bytes`, partitions not used lately are dropped. `file` holds the sign
+    bits between runs; `identity` is the store's.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        fingerprint: Fingerprint,
+        *,
+        identity: str,
+        file: Path | None = None,
+        small: int = 4096,
+        rescore: int = 160,
+        budget_bytes: int = 64 << 20,
+    ) -> None:
+        self._source, self._fingerprint, self._rescore = source, fingerprint, rescore
+        self._shelf = Shelf(source, Owner(identity, fingerprint), file, small, budget_bytes)
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def nearest(
+        self,
+        partition: int,
+        vector: FloatArray,
+        limit: int,
+        allowed: Keys | None = None,
+        *,
+        exact: bool = True,
+    ) -> Nearest:
+        """As in `VectorIndex`; scores are exact cosines of the stored 8-bit vectors.
+
+        Estimates come from the sign bits alone, without a look into the store.
+        """
+        query = self._unit(vector)
+        if not exact:
+            held = self._current(partition, afresh=False)
+            return _best(self._estimated(held, query, limit, allowed), limit)
+        for attempt in range(_ATTEMPTS):
+            held = self._current(partition, afresh=attempt == _ATTEMPTS - 1)
+            found, whole = self._search(held, query, limit, allowed)
+            if whole or len(found.keys) >= limit:
+                break
+        return _best(found, limit)
+
+    def stats(self) -> IndexStats:
+        """As in `VectorIndex`."""
+        with self._lock:
+            shelf = self._shelf
+            return IndexStats(
+                vectors=shelf.vectors, bytes_in_memory=shelf.nbytes, position=shelf.position
+            )
+
+    def flush(self) -> None:
+        """As in `VectorIndex`; what was erased before is not in the new file."""
+        with self._lock:
+            self._refuse_if_closed()
+            self._shelf.save()
+
+    def rebuild(self) -> None:
+        """As in `VectorIndex`."""
+        with self._lock:
+            self._refuse_if_closed()
+            self._shelf.forget()
+            self._shelf.drop_file()
+
+    def close(self) -> None:
+        """As in `VectorIndex`; a store that cannot be read any more is no error here."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            try:
+                self._shelf.save()
+            except (StoreError, Closed):
+                pass
+            finally:
+                self._shelf.forget()
+
+    def _current(self, partition: int, *, afresh: bool) -> Partition:
+        with self._lock:
+            self._refuse_if_closed()
+            return self._shelf.partition(partition, afresh=afresh)
+
+    def _search(
+        self, held: Partition, query: FloatArray, limit: int, allowed: Keys | None
+    ) -> tuple[Nearest, bool]:
+        """Scored pieces, and whether every memory chosen was still in the store."""
+        if allowed is not None:
+            held = held.among(allowed)
+        keys = held.candidates(query, self._wanted(len(held.bits), limit))
+        if not len(keys):
+            return held.rows.scored(query), True
+        pieces = self._source.pieces(self._fingerprint, keys.tolist())
+        packed = ((piece.key, piece.part, piece.vector) for piece in pieces)
+        read = unpacked(packed, self._fingerprint.dimension)
+        whole = len(np.unique(read.keys)) == len(keys)
+        return _both(read.scored(query), held.rows.scored(query)), whole
+
+    def _estimated(
+        self, held: Partition, query: FloatArray, limit: int, allowed: Keys | None
+    ) -> Nearest:
+        if allowed is not None:
+            held = held.among(allowed)
+        return _both(held.estimates(query, limit), held.rows.scored(query))
+
+    def _wanted(self, rows: int, limit: int) -> int:
+        grown = round(self._rescore * math.sqrt(rows / _RESCORE_OF))
+        return max(grown, self._rescore, limit + limit // 2)
+
+    def _unit(self, vector: FloatArray) -> FloatArray:
+        query = np.asarray(vector, np.float32)
+        if query.shape != (self._fingerprint.dimension,) or not np.isfinite(query).all():
+            raise InvalidInput(
+                f"vector must be {self._fingerprint.dimension} finite numbers, "
+                f"as {self._fingerprint.name} makes them."
+            )
+        unit: FloatArray = query / max(float(np.linalg.norm(query)), 1e-12)
+        return unit
+
+    def _refuse_if_closed(self) -> None:
+        if self._closed:
+            raise Closed("The index is closed; open the memory again.")
+
+
+def _both(one: Nearest, other: Nearest) -> Nearest:
+    return Nearest(
+        np.concatenate([one.keys, other.keys]),
+        np.concatenate([one.parts, other.parts]),
+        np.concatenate([one.scores, other.scores]),
+    )
+
+
+def _best(found: Nearest, limit: int) -> Nearest:
+    """The `limit` best, best first; equals by key and part."""
+    rows = np.arange(len(found.scores))
+    if 0 < limit < len(rows):
+        rows = np.flatnonzero(found.scores >= np.partition(found.scores, -limit)[-limit])
+    keys, parts, scores = found.keys[rows], found.parts[rows], found.scores[rows]
+    order = np.lexsort((parts, keys, -scores))[: max(limit, 0)]
+    return Nearest(keys[order], parts[order], scores[order])

@@ -1,0 +1,148 @@
+"""Sign bits of vectors as planes of 64-bit words: packing, Hamming scan, narrowing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from remanence.index.bits.members import KeyColumn, RowNumbers, narrow
+from remanence.model.embedding import FloatArray
+
+Planes: TypeAlias = NDArray[np.uint64]
+
+# Chunks of this size keep the intermediate arrays in the cache: 0.42 ms per 100,000 rows of MiniLM
+# against 0.66 ms with 4,096. faiss.knn_hamming took 0.4 ms, 14 MB and a 40 MB install.
+_CHUNK = 1 << 15
+_WORDS_PER_BYTE_SUM = 3  # three words differ in at most 192 places, which fits a byte
+_NARROW = 8
+_SAMPLE = 1 << 13  # counting all distances would take a tenth of the time of the scan
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SignBits:
+    """The signs of many vectors: ascending keys, and bit planes of shape (words, rows)."""
+
+    keys: KeyColumn
+    planes: Planes
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return self.keys.nbytes + self.planes.nbytes
+
+    def take(self, rows: RowNumbers) -> SignBits:
+        """Only these rows, in this order."""
+        return SignBits(self.keys.take(rows), self.planes.take(rows, axis=1))
+
+    def without(self, rows: RowNumbers) -> SignBits:
+        """All but these rows."""
+        return SignBits(np.delete(self.keys, rows), np.delete(self.planes, rows, axis=1))
+
+    def nearest(self, query: FloatArray, wanted: int, gone: RowNumbers) -> RowNumbers:
+        """About the best `wanted` rows for a query: by Hamming distance, then by signed sum."""
+        found = distances(self.planes, planes_of(query[None])[:, 0])
+        found[gone] = len(query) + 1
+        live = len(self) - len(gone)
+        rows = closest(found, min(wanted * _NARROW, live))
+        if len(rows) <= wanted:
+            return rows
+        sums = signed_sums(self.planes.take(rows, axis=1), query)
+        return rows[np.argpartition(sums, -wanted)[-wanted:]]
+
+
+def planes_of(values: NDArray[Any]) -> Planes:
+    """One bit a dimension, set if positive; the last plane is padded with zeros."""
+    rows, dimension = values.shape
+    padded = np.zeros((rows, words_for(dimension) * 8), np.uint8)
+    bits = np.packbits(values > 0, axis=1)
+    padded[:, : bits.shape[1]] = bits
+    return np.ascontiguousarray(padded.view(np.uint64).T)
+
+
+def words_for(dimension: int) -> int:
+    """How many 64-bit words hold that many bits."""
+    return -(-dimension // 64)
+
+
+def joined(parts: Sequence[SignBits]) -> SignBits:
+    """All of them as one, by key."""
+    keys = np.concatenate([part.keys.astype(np.int64) for part in parts])
+    planes = np.concatenate([part.planes for part in parts], axis=1)
+    if np.any(keys[1:] < keys[:-1]):
+        order = np.argsort(keys, kind="stable")
+        keys, planes = keys[order], planes.take(order, axis=1)
+    return SignBits(narrow(keys), planes)
+
+
+def distances(planes: Planes, words: NDArray[np.uint64]) -> NDArray[np.uint16]:
+    """Hamming distance of every row to the query's words."""
+    rows = planes.shape[1]
+    out = np.zeros(rows, np.uint16)
+    room = np.empty(min(rows, _CHUNK), np.uint64), np.empty((2, min(rows, _CHUNK)), np.uint8)
+    for start in range(0, rows, _CHUNK):
+        chunk = slice(start, start + _CHUNK)
+        _add_distances(planes[:, chunk], words, out[chunk], *room)
+    return out
+
+
+def _add_distances(
+    planes: Planes,
+    words: NDArray[np.uint64],
+    out: NDArray[np.uint16],
+    differing: NDArray[np.uint64],
+    counts: NDArray[np.uint8],
+) -> None:
+    differing, (total, count) = differing[: len(out)], counts[:, : len(out)]
+    for first in range(0, len(words), _WORDS_PER_BYTE_SUM):
+        total.fill(0)
+        for word in range(first, min(first + _WORDS_PER_BYTE_SUM, len(words))):
+            np.bitwise_xor(planes[word], words[word], out=differing)
+            np.add(total, np.bitwise_count(differing, out=count), out=total)
+        np.add(out, total, out=out)
+
+
+def closest(found: NDArray[np.uint16], wanted: int) -> RowNumbers:
+    """The `wanted` rows of least distance; among equals the first ones."""
+    if wanted >= len(found):
+        return np.arange(len(found))
+    if wanted <= 0:
+        return np.empty(0, np.intp)
+    rows = np.flatnonzero(found <= _guessed_edge(found, wanted))
+    if len(rows) < wanted:
+        rows = np.arange(len(found))
+    near = found[rows]
+    edge = int(np.searchsorted(np.cumsum(np.bincount(near)), wanted))
+    nearer = rows[near < edge]
+    return np.concatenate([nearer, rows[near == edge][: wanted - len(nearer)]])
+
+
+def _guessed_edge(found: NDArray[np.uint16], wanted: int) -> int:
+    """A distance that probably takes in more than `wanted` rows, judged by a sample of them."""
+    sample = found[:: max(1, len(found) // _SAMPLE)]
+    expected = wanted * len(sample) / len(found)
+    counts = np.cumsum(np.bincount(sample))
+    return int(np.searchsorted(counts, expected + 4 * math.sqrt(expected)))
+
+
+def signed_sums(planes: Planes, query: FloatArray) -> FloatArray:
+    """The query's sum over each row's positive dimensions: orders rows better than Hamming."""
+    rows = np.ascontiguousarray(planes.T).view(np.uint8)
+    bits = np.unpackbits(rows, axis=1, count=len(query))
+    # Not `@`: on a busy machine its threads wait for each other, 16 ms instead of 0.05.
+    sums: FloatArray = np.vecdot(bits.astype(np.float32), query)
+    return sums
+
+
+def estimated_cosines(planes: Planes, query: FloatArray) -> FloatArray:
+    """Cosines of a unit query as the signs suggest them: signs keep sqrt(2/pi) of a length."""
+    scale = math.sqrt(math.pi / (2 * len(query)))
+    cosines: FloatArray = (2 * signed_sums(planes, query) - query.sum()) * np.float32(scale)
+    return cosines

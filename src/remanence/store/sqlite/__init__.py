@@ -1,0 +1,7 @@
+"""The embedded store: one SQLite file through apsw."""
+
+from remanence.store.sqlite.backups import restore
+from remanence.store.sqlite.store import SqliteStore
+from remanence.store.sqlite.words import Words
+
+__all__ = ["SqliteStore", "Words", "restore"]

@@ -1,0 +1,139 @@
+"""Memories in SQLite: written in transactions, read by id or by condition."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+import apsw
+
+from remanence.errors import NotFound
+from remanence.model.filter import Filter
+from remanence.model.memory import MemoryRecord, Revision
+from remanence.model.scope import Reach
+from remanence.model.write import Batch, Remove, Written
+from remanence.store.sqlite.database import Database
+from remanence.store.sqlite.erasing import Eraser
+from remanence.store.sqlite.filters import reached, statement
+from remanence.store.sqlite.rows import (
+    Row,
+    before_values,
+    micros,
+    moment,
+    packed_id,
+)
+from remanence.store.sqlite.statements import fetch_all, run
+from remanence.store.sqlite.writing import Writing
+
+_CHUNK = 500
+
+
+class SqliteArchive:
+    """The Archive port."""
+
+    _database: Database
+    _eraser: Eraser
+
+    def write(self, batch: Batch) -> Written:
+        """Do all of it in one durable transaction."""
+        with self._database.writing() as connection:
+            written = Writing(self._database, connection, batch).run()
+        self._eraser.after_write(any(isinstance(action, Remove) for action in batch.actions))
+        return written
+
+    def get(self, tenant: str, ids: Sequence[str]) -> list[MemoryRecord]:
+        """The tenant's memories with these ids, each checked against its digest."""
+        with self._database.reading() as connection:
+            rows = (self._row(connection, tenant, id) for id in ids)
+            return [self._database.checked(connection, row) for row in rows if row is not None]
+
+    def find(
+        self,
+        reach: Reach,
+        where: Filter | None = None,
+        *,
+        limit: int = 100,
+        offset: int = 0,
+        newest_first: bool = True,
+    ) -> list[MemoryRecord]:
+        """Memories in any state that satisfy the filter, by time; ties by insertion."""
+        with self._database.reading() as connection:
+            condition = reached(self._database.partitions(connection, reach), reach, where)
+            text = statement("find_newest" if newest_first else "find_oldest", condition)
+            rows = connection.execute(text, (*condition.values, limit, offset))
+            return self._database.records(connection, rows)
+
+    def count(self, reach: Reach, where: Filter | None = None) -> int:
+        """How many `find` would give without a limit."""
+        with self._database.reading() as connection:
+            condition = reached(self._database.partitions(connection, reach), reach, where)
+            return int(connection.execute(statement("count", condition), condition.values).get)
+
+    def history(self, tenant: str, id: str) -> list[Revision]:
+        """Every change of a memory, oldest first; its insertion is the verb `add`."""
+        with self._database.reading() as connection:
+            row = self._row(connection, tenant, id)
+            if row is None:
+                raise _not_found(id)
+            record = self._database.record(connection, row)
+            later = [_revision(change) for change in run(connection, "history", (row[0],))]
+        actor = next((one.before["actor"] for one in later if "actor" in one.before), record.actor)
+        return [Revision(version=1, verb="add", at=record.created_at, actor=actor), *later]
+
+    def note_uses(self, tenant: str, uses: Sequence[tuple[str, datetime]]) -> None:
+        """Add to the use counts of memories; ids that are gone are passed over."""
+        counts = Counter(id for id, _ in uses)
+        last = {id: micros(at) for id, at in sorted(uses, key=lambda use: use[1])}
+        with self._database.writing() as connection:
+            for id, count in counts.items():
+                place = self._database.locate(connection, tenant, packed_id(id))
+                if place is not None:
+                    run(connection, "note_use", (place[1], count, last[id]))
+
+    def note_feedback(
+        self, tenant: str, id: str, *, useful: bool, query: str | None, at: datetime
+    ) -> None:
+        """Record whether a memory helped."""
+        with self._database.writing() as connection:
+            place = self._database.locate(connection, tenant, packed_id(id))
+            if place is None:
+                raise _not_found(id)
+            values = (place[1], int(useful), query, micros(at))
+            run(connection, "insert_feedback", values)
+
+    def scan(self, tenant: str | None, after: int = 0) -> Iterator[tuple[int, MemoryRecord]]:
+        """Every memory in order of key; read in chunks, so no read stays open between them."""
+        while chunk := self._chunk(tenant, after):
+            yield from chunk
+            after = chunk[-1][0]
+
+    def _chunk(self, tenant: str | None, after: int) -> list[tuple[int, MemoryRecord]]:
+        with self._database.reading() as connection:
+            if tenant is None:
+                rows = fetch_all(connection, "scan", (after, _CHUNK))
+            else:
+                rows = fetch_all(connection, "scan_tenant", (after, tenant, _CHUNK))
+            return [(row[0], self._database.record(connection, row)) for row in rows]
+
+    def _row(self, connection: apsw.Connection, tenant: str, id: str) -> Row | None:
+        row: Row | None = run(connection, "memory_by_id", (packed_id(id),)).fetchone()
+        if row is None or self._database.owner(connection, row[1])[0] != tenant:
+            return None
+        return row
+
+
+def _revision(row: Row) -> Revision:
+    version, verb, at, actor, reason, before = row
+    return Revision(
+        version=version,
+        verb=verb,
+        at=moment(at),
+        actor=actor,
+        reason=reason,
+        before=before_values(before),
+    )
+
+
+def _not_found(id: str) -> NotFound:
+    return NotFound(f"There is no memory {id} here.")

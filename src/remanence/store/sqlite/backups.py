@@ -1,0 +1,138 @@
+"""Copies of a whole store: made under load, checked, and put back whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+import apsw
+
+from remanence.errors import StoreBusy, StoreCorrupt, StoreError
+from remanence.ports.store import Progress
+from remanence.store.sqlite.database import Database
+from remanence.store.sqlite.digests import damaged_keys
+from remanence.store.sqlite.faults import translated
+from remanence.store.sqlite.opening import Settings, open_reader
+from remanence.store.sqlite.schema import check_ours, new_identity
+
+_PAGES_A_STEP = 1024
+
+
+def backup(database: Database, target: Path, progress: Progress | None) -> None:
+    """A copy as of now; `target` appears when it is whole and on the disk."""
+    with database.reading() as connection, _growing(Path(target)) as copy:
+        # Inside one read: a copy made in steps would start again at every write of somebody else.
+        connection.execute("BEGIN")
+        try:
+            connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+            _copy(connection, copy, progress)
+        finally:
+            connection.execute("ROLLBACK")
+        _put(copy, Path(target))
+
+
+def restore(source: Path, target: Path) -> None:
+    """Check a backup, then put a copy in the place of `target`, under a new identity.
+
+    `StoreCorrupt` if the backup is damaged, `StoreBusy` if `target` is open somewhere; then nothing
+    has changed.
+    """
+    source, target = Path(source), Path(target)
+    if not source.is_file():
+        raise StoreError(f"There is no backup at {source}; check the path.")
+    with closing(open_reader(str(source), Settings())) as connection, translated(str(source)):
+        _check_whole(connection, source)
+        with _growing(target) as copy:
+            _copy(connection, copy, None)
+            _rename(copy)
+            with _held(target):
+                _put(copy, target)
+
+
+def _check_whole(connection: apsw.Connection, source: Path) -> None:
+    check_ours(connection, str(source))
+    if connection.pragma("user_version") == 0:
+        raise StoreCorrupt(f"{source} is empty, not a backup; give another file.")
+    if connection.pragma("integrity_check") != "ok":
+        raise StoreCorrupt(f"The backup {source} is damaged; use another one.")
+    if damaged := damaged_keys(connection):
+        raise StoreCorrupt(
+            f"The backup {source} holds {len(damaged)} damaged memories; open a copy of it and "
+            "run `rem doctor --repair`, or use another one."
+        )
+
+
+@contextmanager
+def _growing(target: Path) -> Iterator[Path]:
+    copy = target.with_name(f".{target.name}.{os.urandom(6).hex()}")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(copy, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        yield copy
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{str(target)!r} cannot be written ({error}).") from error
+    finally:
+        for path in (copy, *_companions(copy)):
+            path.unlink(missing_ok=True)
+
+
+def _copy(connection: apsw.Connection, copy: Path, progress: Progress | None) -> None:
+    with closing(apsw.Connection(str(copy))) as destination, translated(str(copy)):
+        destination.pragma("journal_mode", "off")
+        destination.pragma("synchronous", 0)
+        with destination.backup("main", connection, "main") as copying:
+            while not copying.done:
+                copying.step(_PAGES_A_STEP)
+                if progress is not None:
+                    progress(copying.page_count - copying.remaining, copying.page_count)
+
+
+def _rename(copy: Path) -> None:
+    with closing(apsw.Connection(str(copy))) as connection, translated(str(copy)):
+        connection.pragma("journal_mode", "delete")
+        new_identity(connection)
+
+
+def _put(copy: Path, target: Path) -> None:
+    _sync(copy)
+    os.replace(copy, target)
+    _sync(target.parent)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _held(target: Path) -> Iterator[None]:
+    """Nobody else has the store open meanwhile, and no log of it is left for the next one."""
+    if not target.exists():
+        yield
+        return
+    with closing(apsw.Connection(str(target))) as connection:
+        # A store too damaged to be locked is nobody's any more.
+        with suppress(apsw.NotADBError, apsw.CorruptError):
+            _lock(connection, target)
+        for path in _companions(target):
+            path.unlink(missing_ok=True)
+        yield
+
+
+def _lock(connection: apsw.Connection, target: Path) -> None:
+    try:
+        connection.pragma("locking_mode", "exclusive")
+        if connection.pragma("journal_mode", "delete") != "delete":
+            raise apsw.BusyError
+        connection.execute("BEGIN EXCLUSIVE")
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise StoreBusy(f"{target} is open; close it everywhere, then restore.") from error
+
+
+def _companions(path: Path) -> list[Path]:
+    return [path.with_name(path.name + suffix) for suffix in ("-wal", "-shm", "-journal")]

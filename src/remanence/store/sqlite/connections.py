@@ -1,0 +1,158 @@
+"""Connections to one database: a writer behind a lock, readers in a pool, none across a fork.
+
+SQLite keeps locks per process and file, so a connection opened in a forked child beside inherited
+ones believes it holds locks that it does not. All are therefore closed before a fork and opened
+again on both sides when they are next needed.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import apsw
+
+from remanence.errors import Closed, StoreBusy, StoreError
+from remanence.store.sqlite import forks
+from remanence.store.sqlite.faults import translated
+from remanence.store.sqlite.opening import IN_MEMORY, Settings, open_reader, open_writer
+
+_READERS_KEPT = 8
+_FORK_PATIENCE_S = 5.0
+
+
+class Connections:
+    """As many readers as threads that read; a database in memory has one connection for all."""
+
+    def __init__(self, path: str, settings: Settings) -> None:
+        self.path = path
+        self.settings = settings
+        self.in_memory = path == IN_MEMORY
+        self._write_lock = threading.RLock()
+        self._gate = threading.Condition(threading.Lock())
+        self._idle: list[apsw.Connection] = []
+        self._readers = 0
+        self._writer: apsw.Connection | None = None
+        self._closed = False
+        self._forking = False
+        self._stranded = False
+        self._pid = os.getpid()
+        forks.watch(self)
+
+    @contextmanager
+    def reading(self) -> Iterator[apsw.Connection]:
+        """A connection to read with."""
+        if self.in_memory:
+            with self.alone() as connection:
+                yield connection
+            return
+        connection = self._take()
+        try:
+            with translated(self.path):
+                yield connection
+        finally:
+            self._give_back(connection)
+
+    @contextmanager
+    def writing(self) -> Iterator[apsw.Connection]:
+        """The writer inside a transaction, which commits at the end or never was."""
+        with self.alone() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def alone(self) -> Iterator[apsw.Connection]:
+        """The writer with no transaction open; no other thread has it meanwhile."""
+        if not self._write_lock.acquire(timeout=self.settings.busy_timeout_s):
+            raise StoreBusy(f"{self.path} is being written by another thread; try again.")
+        try:
+            self._check_usable()
+            if self._writer is None:
+                self._writer = open_writer(self.path, self.settings)
+            with translated(self.path):
+                yield self._writer
+        finally:
+            self._write_lock.release()
+
+    def close(self) -> None:
+        """Close what is open; a connection that is being read closes when its reader is done."""
+        with self._write_lock, self._gate:
+            if not self._closed:
+                self._closed = True
+                self._drop_connections()
+
+    def before_fork(self) -> None:
+        """Keep every other thread out, and leave nothing open that a child could inherit."""
+        self._write_lock.acquire()
+        self._gate.acquire()
+        if not self.in_memory:
+            self._forking = True
+            self._gate.wait_for(lambda: self._readers == 0, _FORK_PATIENCE_S)
+            self._stranded = self._readers > 0
+            self._drop_connections()
+
+    def after_fork_in_parent(self) -> None:
+        """Let the threads go on."""
+        self._stranded = False
+        self._release_after_fork()
+
+    def after_fork_in_child(self) -> None:
+        """Start anew; a read that was under way in the parent cannot be undone here."""
+        self._pid = os.getpid()
+        self._release_after_fork()
+
+    def _release_after_fork(self) -> None:
+        self._forking = False
+        self._gate.notify_all()
+        self._gate.release()
+        self._write_lock.release()
+
+    def _take(self) -> apsw.Connection:
+        with self._gate:
+            self._gate.wait_for(lambda: not self._forking)
+            self._check_usable()
+            self._readers += 1
+            if self._idle:
+                return self._idle.pop()
+        try:
+            return open_reader(self.path, self.settings)
+        except BaseException:
+            self._count_out()
+            raise
+
+    def _give_back(self, connection: apsw.Connection) -> None:
+        with self._gate:
+            keep = not (self._closed or self._forking) and len(self._idle) < _READERS_KEPT
+            if keep:
+                self._idle.append(connection)
+        if not keep:
+            connection.close()
+        self._count_out()
+
+    def _count_out(self) -> None:
+        with self._gate:
+            self._readers -= 1
+            self._gate.notify_all()
+
+    def _drop_connections(self) -> None:
+        open_ones = [*self._idle, *([self._writer] if self._writer else [])]
+        self._idle, self._writer = [], None
+        for connection in open_ones:
+            connection.close()
+
+    def _check_usable(self) -> None:
+        if self._closed:
+            raise Closed(f"{self.path} is closed; open it again.")
+        if self._stranded or self._pid != os.getpid():
+            raise StoreError(
+                f"This process was forked while {self.path} was being read, or by a call that "
+                "Python does not see; start the process anew and open the store there."
+            )

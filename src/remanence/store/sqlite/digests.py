@@ -1,0 +1,125 @@
+"""The digests that guard the rows: which rows are damaged, and putting those in quarantine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+import apsw
+import orjson
+
+from remanence.model.memory import Kind, State
+from remanence.store.sqlite.rows import (
+    KIND_CODES,
+    KINDS,
+    RECORD_WIDTH,
+    STATE_CODES,
+    STATES,
+    Owner,
+    Row,
+    micros,
+    moment,
+    row_digest,
+)
+from remanence.store.sqlite.schema import meta
+from remanence.store.sqlite.statements import fetch_all, run
+
+_CHUNK = 1000
+
+
+def damaged_keys(connection: apsw.Connection) -> list[int]:
+    """Keys of the memories whose row is not what was signed."""
+    key, owners = _digest_key(connection), _owners(connection)
+    return [at for at, row in _rows(connection) if row is None or not _matches(row, owners, key)]
+
+
+def quarantine(connection: apsw.Connection, key: int, now: datetime) -> None:
+    """Sign a damaged row as it is now readable, in the state that keeps it out of recall."""
+    row = _readable(fetch_all(connection, "raw_row", (key,))[0])
+    before = {"state": STATES[row[4]]}
+    row[4], row[7], row[11] = STATE_CODES[State.QUARANTINED], micros(now), row[11] + 1
+    owner = _owners(connection)[row[1]]
+    digest = row_digest(row, owner, _digest_key(connection))
+    run(connection, "rewrite_raw_row", (*row[3:23], digest, key))
+    told = ("quarantine", micros(now), None, "The stored row did not match its digest.")
+    history = (key, row[11], *told, orjson.dumps(before).decode())
+    run(connection, "insert_history", history)
+    run(connection, "insert_change", (row[1], key))
+
+
+def _digest_key(connection: apsw.Connection) -> bytes:
+    key = meta(connection, "digest_key")
+    return key if isinstance(key, bytes) else b""
+
+
+def _owners(connection: apsw.Connection) -> dict[int, Owner]:
+    rows = run(connection, "every_partition")
+    return {id: (tenant, user or None) for id, tenant, user in rows}
+
+
+def _matches(row: Row, owners: dict[int, Owner], key: bytes) -> bool:
+    owner = owners.get(row[1])
+    try:
+        return owner is not None and row_digest(row, owner, key) == row[RECORD_WIDTH]
+    except (AttributeError, TypeError):
+        return False
+
+
+def _rows(connection: apsw.Connection) -> Iterator[tuple[int, Row | None]]:
+    after = 0
+    while keys := fetch_all(connection, "keys_from", (after, _CHUNK)):
+        last = keys[-1][0]
+        try:
+            rows = fetch_all(connection, "guarded_rows", (after, last))
+            yield from ((row[0], row) for row in rows)
+        except UnicodeDecodeError:
+            yield from ((key, _row_if_readable(connection, key)) for (key,) in keys)
+        after = last
+
+
+def _row_if_readable(connection: apsw.Connection, key: int) -> Row | None:
+    try:
+        row: Row = fetch_all(connection, "guarded_rows", (key - 1, key))[0]
+    except UnicodeDecodeError:
+        return None
+    return row
+
+
+def _readable(raw: Sequence[Any]) -> list[Any]:
+    """Values that a record can hold, as near to the damaged ones as can be."""
+    row = [value.decode(errors="replace") if _is_text(at, value) else value
+           for at, value in enumerate(raw)]  # fmt: skip
+    row[3] = row[3] if row[3] in KINDS else KIND_CODES[Kind.EPISODIC]
+    row[4] = row[4] if row[4] in STATES else STATE_CODES[State.ACTIVE]
+    row[5:8] = [value if _is_time(value) else 0 for value in row[5:8]]
+    row[8:10] = [value if _is_share(value) else 0.0 for value in row[8:10]]
+    row[10] = int(bool(row[10]))
+    row[11] = row[11] if isinstance(row[11], int) and 0 < row[11] < 1 << 31 else 1
+    row[20] = row[20] if isinstance(row[20], bytes) and len(row[20]) == 16 else None
+    row[21] = row[21] if _is_object(row[21]) else None
+    row[22] = row[22] or ""
+    return row
+
+
+def _is_text(at: int, value: Any) -> bool:
+    return isinstance(value, bytes) and (12 <= at <= 19 or at in (21, 22))
+
+
+def _is_time(value: Any) -> bool:
+    try:
+        moment(value)
+    except (TypeError, OverflowError):
+        return False
+    return True
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, float) and 0 <= value <= 1
+
+
+def _is_object(value: Any) -> bool:
+    try:
+        return isinstance(orjson.loads(value), dict)
+    except (orjson.JSONDecodeError, TypeError):
+        return False

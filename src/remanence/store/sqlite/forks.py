@@ -1,0 +1,48 @@
+"""One hook on `os.fork` for all open databases."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import Protocol
+from weakref import WeakSet
+
+
+class Forkable(Protocol):
+    """What wants to know of a fork."""
+
+    def before_fork(self) -> None:
+        """About to fork, in the thread that forks."""
+
+    def after_fork_in_parent(self) -> None:
+        """Forked; this is the parent."""
+
+    def after_fork_in_child(self) -> None:
+        """Forked; this is the child."""
+
+
+def watch(one: Forkable) -> None:
+    """Tell `one` of every fork as long as it lives."""
+    _watched().add(one)
+
+
+@cache
+def _watched() -> WeakSet[Forkable]:
+    watched: WeakSet[Forkable] = WeakSet()
+    prepared: list[Forkable] = []
+
+    def before() -> None:
+        prepared.extend(watched)
+        for one in prepared:
+            one.before_fork()
+
+    def in_parent() -> None:
+        while prepared:
+            prepared.pop().after_fork_in_parent()
+
+    def in_child() -> None:
+        while prepared:
+            prepared.pop().after_fork_in_child()
+
+    os.register_at_fork(before=before, after_in_parent=in_parent, after_in_child=in_child)
+    return watched

@@ -1,0 +1,112 @@
+"""Associations in SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import apsw
+
+from remanence.errors import InvalidInput, NotFound
+from remanence.model.memory import Association, Related, State, unit_interval
+from remanence.store.sqlite.database import Database
+from remanence.store.sqlite.rows import (
+    RECORD_WIDTH,
+    STATE_CODES,
+    Row,
+    micros,
+    moment,
+    packed_id,
+    spelled_id,
+)
+from remanence.store.sqlite.statements import fetch_all, fetch_value, run
+
+_CHUNK = 500
+_DIRECTIONS = {"out": "related_out", "in": "related_in", "both": "related_both"}
+
+
+class SqliteLinks:
+    """The Links port."""
+
+    _database: Database
+
+    def associate(self, tenant: str, link: Association) -> Association:
+        """Add the link, or give an existing one the new strength; `NotFound` if an end is."""
+        strength = unit_interval("strength", link.strength)
+        with self._database.writing() as connection:
+            source = self._key(connection, tenant, link.source)
+            target = self._key(connection, tenant, link.target)
+            values = (source, link.type, target, strength, micros(link.created_at))
+            created = fetch_value(connection, "put_link", values)
+        return Association(
+            source=link.source,
+            target=link.target,
+            type=link.type,
+            strength=strength,
+            created_at=moment(created),
+        )
+
+    def related(
+        self, tenant: str, id: str, *, type: str | None, direction: str, limit: int
+    ) -> list[Related]:
+        """Linked memories that are active, strongest first; `NotFound` if the one asked is."""
+        if direction not in _DIRECTIONS:
+            raise InvalidInput(f"direction is 'out', 'in' or 'both', not {direction!r}.")
+        with self._database.reading() as connection:
+            asked = {
+                "key": self._key(connection, tenant, id),
+                "type": type,
+                "active": STATE_CODES[State.ACTIVE],
+                "limit": limit,
+            }
+            rows = fetch_all(connection, _DIRECTIONS[direction], asked)
+            return [self._related(connection, row) for row in rows]
+
+    def dissociate(self, tenant: str, source: str, target: str, type: str | None) -> int:
+        """Remove links from source to target; how many there were."""
+        with self._database.writing() as connection:
+            ends = [self._end(connection, tenant, id) for id in (source, target)]
+            if None in ends:
+                return 0
+            if type is None:
+                run(connection, "delete_links", ends)
+            else:
+                run(connection, "delete_link", (*ends, type))
+            return connection.changes()
+
+    def links(self, tenant: str) -> Iterator[Association]:
+        """Every association of the tenant, read in chunks."""
+        after: Row = (0, "", 0)
+        while rows := self._links_after(tenant, after):
+            yield from map(_association, rows)
+            after = rows[-1][:3]
+
+    def _links_after(self, tenant: str, after: Row) -> list[Row]:
+        with self._database.reading() as connection:
+            values = (*after, tenant, _CHUNK)
+            return list(run(connection, "links_after", values))
+
+    def _related(self, connection: apsw.Connection, row: Row) -> Related:
+        type, strength, outgoing = row[RECORD_WIDTH:]
+        memory = self._database.record(connection, row)
+        return Related(memory=memory, type=type, strength=strength, outgoing=bool(outgoing))
+
+    def _key(self, connection: apsw.Connection, tenant: str, id: str) -> int:
+        key = self._end(connection, tenant, id)
+        if key is None:
+            raise NotFound(f"There is no memory {id} here.")
+        return key
+
+    def _end(self, connection: apsw.Connection, tenant: str, id: str) -> int | None:
+        place = self._database.locate(connection, tenant, packed_id(id))
+        return None if place is None else place[1]
+
+
+def _association(row: Row) -> Association:
+    _, type, _, source, target, strength, created = row
+    return Association(
+        source=spelled_id(source),
+        target=spelled_id(target),
+        type=type,
+        strength=strength,
+        created_at=moment(created),
+    )

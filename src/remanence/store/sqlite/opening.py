@@ -1,0 +1,98 @@
+"""Opening a database: the file, the library's version, and every pragma read back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import apsw
+
+from remanence.errors import ConfigError, StoreError, StoreVersion
+from remanence.store.sqlite.faults import translated
+from remanence.store.sqlite.words import Words, register
+
+DURABILITIES = {"full": "FULL", "normal": "NORMAL"}
+IN_MEMORY = ":memory:"
+# Earlier libraries can corrupt a WAL database that two connections write (sqlite.org/wal.html).
+OLDEST_LIBRARY = (3, 51, 3)
+
+_SYNCHRONOUS = {"OFF": 0, "NORMAL": 1, "FULL": 2}
+_WAL_BYTES_KEPT = 8 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How connections are opened. `vfs` names a registered SQLite file system."""
+
+    durability: str = "full"
+    busy_timeout_s: float = 10.0
+    cache_mb: int = 8
+    words: Words = field(default_factory=Words)
+    vfs: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.durability not in DURABILITIES:
+            raise ConfigError(f"durability is 'full' or 'normal', not {self.durability!r}.")
+        if self.busy_timeout_s < 0 or self.cache_mb < 1:
+            raise ConfigError("busy_timeout_s is 0 or more, cache_mb 1 or more.")
+
+
+def check_library(version: Callable[[], str] = apsw.sqlite_lib_version) -> None:
+    """Refuse a SQLite library that can corrupt data."""
+    found = version()
+    if tuple(map(int, found.split("."))) < OLDEST_LIBRARY:
+        needed = ".".join(map(str, OLDEST_LIBRARY))
+        raise StoreVersion(f"SQLite {found} is older than {needed}: run `pip install -U apsw`.")
+
+
+def create_file(path: str) -> None:
+    """Make the file and its directory if they are missing; only the owner may read the file."""
+    if path == IN_MEMORY:
+        return
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{path!r} cannot be opened ({error}); check the path.") from error
+
+
+def open_writer(path: str, settings: Settings) -> apsw.Connection:
+    """A connection that may write."""
+    connection = _opened(path, settings)
+    with translated(path):
+        _pragma(connection, "journal_mode", "memory" if path == IN_MEMORY else "wal")
+        _pragma(connection, "synchronous", _SYNCHRONOUS[DURABILITIES[settings.durability]])
+        _pragma(connection, "foreign_keys", 1)
+        _pragma(connection, "secure_delete", 1)
+        _pragma(connection, "journal_size_limit", _WAL_BYTES_KEPT)
+    return connection
+
+
+def open_reader(path: str, settings: Settings) -> apsw.Connection:
+    """A connection that only reads."""
+    connection = _opened(path, settings)
+    with translated(path):
+        _pragma(connection, "query_only", 1)
+    return connection
+
+
+def _opened(path: str, settings: Settings) -> apsw.Connection:
+    with translated(path):
+        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE, vfs=settings.vfs)
+        connection.set_busy_timeout(int(settings.busy_timeout_s * 1000))
+        register(connection, settings.words)
+        _pragma(connection, "cache_size", -1024 * settings.cache_mb)
+        _pragma(connection, "temp_store", 2)
+        _pragma(connection, "trusted_schema", 0)
+        if path != IN_MEMORY:
+            _pragma(connection, "mmap_size", 0)
+    return connection
+
+
+def _pragma(connection: apsw.Connection, name: str, value: str | int) -> None:
+    connection.pragma(name, value)
+    found = connection.pragma(name)
+    if found != value:
+        raise StoreError(f"SQLite kept {name} = {found!r} where {value!r} is needed.")

@@ -1,0 +1,105 @@
+-- name: record
+m.key, m.partition, m.id, m.kind, m.state, m.happened_at, m.created_at, m.updated_at,
+m.importance, m.trust, m.pinned, m.version, m.agent_id, m.session_id, m.role, m.speaker,
+m.external_id, m.source, m.actor, m.origin, m.superseded_by, m.metadata, m.text, u.count, u.last
+
+-- name: memories_and_uses
+memories AS m LEFT JOIN uses AS u ON u.memory = m.key
+
+-- name: insert_memory
+INSERT INTO memories (
+    id, partition, kind, state, happened_at, created_at, updated_at, terms, characters, flags,
+    importance, trust, pinned, version, agent_id, session_id, role, speaker, external_id,
+    source, actor, origin, superseded_by, digest, metadata, text
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: update_memory
+UPDATE memories SET
+    id = ?, partition = ?, kind = ?, state = ?, happened_at = ?, created_at = ?, updated_at = ?,
+    terms = ?, characters = ?, flags = ?, importance = ?, trust = ?, pinned = ?, version = ?,
+    agent_id = ?, session_id = ?, role = ?, speaker = ?, external_id = ?, source = ?, actor = ?,
+    origin = ?, superseded_by = ?, digest = ?, metadata = ?, text = ?
+WHERE key = ?
+
+-- name: delete_memory
+DELETE FROM memories WHERE key = ?
+
+-- name: memory_by_id
+SELECT {record}, m.digest FROM {memories_and_uses} WHERE m.id = ?
+
+-- name: key_by_id
+SELECT partition, key FROM memories WHERE id = ?
+
+-- name: find_newest
+SELECT {record} FROM {memories_and_uses} WHERE {condition}
+ORDER BY m.happened_at DESC, m.key DESC LIMIT ? OFFSET ?
+
+-- name: find_oldest
+SELECT {record} FROM {memories_and_uses} WHERE {condition}
+ORDER BY m.happened_at, m.key LIMIT ? OFFSET ?
+
+-- name: count
+SELECT count(*) FROM memories AS m WHERE {condition}
+
+-- name: scan
+SELECT {record} FROM {memories_and_uses} WHERE m.key > ? ORDER BY m.key LIMIT ?
+
+-- name: scan_tenant
+SELECT {record} FROM {memories_and_uses}
+WHERE m.key > ? AND m.partition IN (SELECT id FROM partitions WHERE tenant = ?)
+ORDER BY m.key LIMIT ?
+
+-- name: insert_words
+INSERT INTO words (rowid, terms) VALUES (?, ?)
+
+-- name: delete_words
+DELETE FROM words WHERE rowid = ?
+
+-- name: insert_label
+INSERT OR IGNORE INTO labels (partition, name, value, memory) VALUES (?, ?, ?, ?)
+
+-- name: delete_label
+DELETE FROM labels WHERE partition = ? AND name = ? AND value = ? AND memory = ?
+
+-- name: insert_change
+INSERT INTO changes (partition, memory) VALUES (?, ?)
+
+-- name: insert_history
+INSERT INTO history (memory, version, verb, at, actor, reason, before) VALUES (?, ?, ?, ?, ?, ?, ?)
+
+-- name: history
+SELECT version, verb, at, actor, reason, before FROM history WHERE memory = ? ORDER BY version
+
+-- name: receipt
+SELECT digest, ids FROM receipts WHERE tenant = ? AND key = ?
+
+-- name: insert_receipt
+INSERT INTO receipts (tenant, key, digest, ids, at) VALUES (?, ?, ?, ?, ?)
+
+-- name: note_use
+INSERT INTO uses (memory, count, last) VALUES (?, ?, ?)
+ON CONFLICT (memory) DO UPDATE SET
+    count = count + excluded.count,
+    last = max(coalesce(last, excluded.last), excluded.last)
+
+-- name: insert_feedback
+INSERT INTO feedback (memory, useful, query, at) VALUES (?, ?, ?, ?)
+
+-- name: partition
+SELECT id FROM partitions WHERE tenant = ? AND user_id = ?
+
+-- name: partitions_of_tenant
+SELECT id FROM partitions WHERE tenant = ? ORDER BY id
+
+-- name: partition_names
+SELECT tenant, user_id FROM partitions WHERE id = ?
+
+-- name: insert_partition
+INSERT INTO partitions (tenant, user_id) VALUES (?, ?) RETURNING id
+
+-- name: meta
+SELECT value FROM meta WHERE name = ?
+
+-- name: set_meta
+INSERT INTO meta (name, value) VALUES (?, ?)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value

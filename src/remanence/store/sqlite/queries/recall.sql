@@ -1,0 +1,27 @@
+-- name: position
+SELECT coalesce(max(seq), 0) FROM changes
+
+-- name: changes
+SELECT seq, partition, memory FROM changes WHERE seq > ? ORDER BY seq LIMIT ?
+
+-- name: trait
+m.key, m.partition, m.session_id, m.agent_id, m.speaker, m.role, m.kind, m.state, m.happened_at,
+m.created_at, m.terms, m.characters, m.flags, m.importance, m.trust
+
+-- name: traits
+SELECT {trait} FROM carray(?) AS wanted CROSS JOIN memories AS m ON m.key = wanted.value
+WHERE m.partition = ?
+
+-- name: keys_of
+SELECT group_concat(key) FROM memories WHERE partition = ?
+
+-- name: keys
+SELECT group_concat(m.key) FROM memories AS m WHERE {condition}
+
+-- name: postings
+SELECT group_concat(doc) FROM (SELECT doc FROM words_terms WHERE term = ? LIMIT ?)
+
+-- name: records
+SELECT {record} FROM carray(?) AS wanted
+CROSS JOIN memories AS m ON m.key = wanted.value
+LEFT JOIN uses AS u ON u.memory = m.key

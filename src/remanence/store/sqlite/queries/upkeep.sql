@@ -1,0 +1,142 @@
+-- name: recount_words
+UPDATE memories SET terms = remanence_length(text), flags = remanence_flags(text)
+
+-- name: rebuild_words
+INSERT INTO words (words) VALUES ('rebuild')
+
+-- name: check_words
+INSERT INTO words (words, rank) VALUES ('integrity-check', 1)
+
+-- name: keys_from
+SELECT key FROM memories WHERE key > ? ORDER BY key LIMIT ?
+
+-- name: guarded_rows
+SELECT {record}, m.digest FROM {memories_and_uses} WHERE m.key > ? AND m.key <= ? ORDER BY m.key
+
+-- name: orphan_pieces
+SELECT count(*) FROM pieces WHERE {is_orphan_piece}
+
+-- name: delete_orphan_pieces
+DELETE FROM pieces WHERE {is_orphan_piece}
+
+-- name: is_orphan_piece
+NOT EXISTS (SELECT 1 FROM memories WHERE key = place >> 24)
+OR NOT EXISTS (SELECT 1 FROM embedders WHERE id = (place >> 14) & 0x3FF)
+
+-- name: misshapen_pieces
+SELECT count(*) FROM pieces WHERE {is_misshapen}
+
+-- name: delete_misshapen_pieces
+INSERT OR IGNORE INTO pending (embedder, memory)
+SELECT (place >> 14) & 0x3FF, place >> 24 FROM pieces WHERE {is_misshapen};
+DELETE FROM pieces WHERE (place >> 14) IN (SELECT place >> 14 FROM pieces WHERE {is_misshapen})
+
+-- name: is_misshapen
+length(codes) % 16 != 0 OR length(vector) != (
+    SELECT 4 + dimension FROM embedders WHERE id = (place >> 14) & 0x3FF
+)
+
+-- name: is_wrong_wait
+EXISTS (SELECT 1 FROM pieces WHERE place BETWEEN
+    (memory << 24) | (embedder << 14) AND (memory << 24) | (embedder << 14) | 0x3FFF)
+OR NOT EXISTS (SELECT 1 FROM memories WHERE key = memory)
+
+-- name: wrong_waits
+SELECT count(*) FROM pending WHERE {is_wrong_wait}
+
+-- name: delete_wrong_waits
+DELETE FROM pending WHERE {is_wrong_wait}
+
+-- name: waits_missing
+SELECT e.id, m.key FROM embedders AS e CROSS JOIN memories AS m
+WHERE NOT EXISTS (SELECT 1 FROM pieces WHERE place BETWEEN
+    (m.key << 24) | (e.id << 14) AND (m.key << 24) | (e.id << 14) | 0x3FFF)
+AND NOT EXISTS (SELECT 1 FROM pending WHERE embedder = e.id AND memory = m.key)
+
+-- name: missing_waits
+SELECT count(*) FROM ({waits_missing})
+
+-- name: insert_missing_waits
+INSERT INTO pending (embedder, memory) {waits_missing}
+
+-- name: is_orphan
+NOT IN (SELECT key FROM memories)
+
+-- name: orphan_rows
+SELECT (SELECT count(*) FROM history WHERE memory {is_orphan})
+    + (SELECT count(*) FROM uses WHERE memory {is_orphan})
+    + (SELECT count(*) FROM feedback WHERE memory {is_orphan})
+    + (SELECT count(*) FROM links WHERE source {is_orphan} OR target {is_orphan})
+
+-- name: delete_orphan_rows
+DELETE FROM history WHERE memory {is_orphan};
+DELETE FROM uses WHERE memory {is_orphan};
+DELETE FROM feedback WHERE memory {is_orphan};
+DELETE FROM links WHERE source {is_orphan} OR target {is_orphan}
+
+-- name: every_metadata
+SELECT key, partition, metadata FROM memories WHERE metadata IS NOT NULL
+
+-- name: unannounced
+SELECT partition, key FROM memories WHERE key NOT IN (SELECT memory FROM changes)
+
+-- name: count_unannounced
+SELECT count(*) FROM ({unannounced})
+
+-- name: announce_unannounced
+INSERT INTO changes (partition, memory) {unannounced}
+
+-- name: of_tenant
+m.partition IN (SELECT id FROM partitions WHERE tenant = :tenant)
+
+-- name: count_by_kind
+SELECT m.kind, count(*) FROM memories AS m WHERE {of_tenant} GROUP BY m.kind
+
+-- name: count_by_state
+SELECT m.state, count(*) FROM memories AS m WHERE {of_tenant} GROUP BY m.state
+
+-- name: count_by_day
+SELECT date(m.created_at / 1000000, 'unixepoch') AS day, count(*) FROM memories AS m
+WHERE {of_tenant} GROUP BY day ORDER BY day DESC LIMIT 30
+
+-- name: count_links
+SELECT count(*) FROM links JOIN memories AS m ON m.key = links.source WHERE {of_tenant}
+
+-- name: newest_embedder
+SELECT max(id) FROM embedders
+
+-- name: count_pending
+SELECT count(*) FROM pending AS w CROSS JOIN memories AS m ON m.key = w.memory
+WHERE w.embedder = :embedder AND {of_tenant}
+
+-- name: bytes_by_part
+SELECT name, sum(pgsize) FROM dbstat WHERE aggregate = TRUE GROUP BY name
+
+-- name: every_partition
+SELECT id, tenant, user_id FROM partitions
+
+-- name: raw_row
+SELECT key, partition, id, kind, state, happened_at, created_at, updated_at, importance, trust,
+    pinned, version, CAST(agent_id AS BLOB), CAST(session_id AS BLOB), CAST(role AS BLOB),
+    CAST(speaker AS BLOB), CAST(external_id AS BLOB), CAST(source AS BLOB), CAST(actor AS BLOB),
+    CAST(origin AS BLOB), superseded_by, CAST(metadata AS BLOB), CAST(text AS BLOB)
+FROM memories WHERE key = ?
+
+-- name: rewrite_raw_row
+UPDATE memories SET kind = ?, state = ?, happened_at = ?, created_at = ?, updated_at = ?,
+    importance = ?, trust = ?, pinned = ?, version = ?, agent_id = ?, session_id = ?, role = ?,
+    speaker = ?, external_id = ?, source = ?, actor = ?, origin = ?, superseded_by = ?,
+    metadata = ?, text = ?, digest = ?
+WHERE key = ?
+
+-- name: id_of
+SELECT id FROM memories WHERE key = ?
+
+-- name: is_label
+SELECT count(*) FROM labels WHERE partition = ? AND name = ? AND value = ? AND memory = ?
+
+-- name: count_labels
+SELECT count(*) FROM labels
+
+-- name: delete_labels
+DELETE FROM labels

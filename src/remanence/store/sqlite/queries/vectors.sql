@@ -1,0 +1,71 @@
+-- name: embedder
+SELECT id FROM embedders WHERE fingerprint = ?
+
+-- name: insert_embedder
+INSERT INTO embedders (fingerprint, name, digest, dimension, pooling, codes)
+VALUES (?, ?, ?, ?, ?, ?) RETURNING id
+
+-- name: delete_embedder
+DELETE FROM embedders WHERE id = ?
+
+-- name: other_embedders
+SELECT id FROM embedders WHERE fingerprint != ?
+
+-- name: insert_piece
+INSERT INTO pieces (place, passage, start, stop, vector, codes) VALUES (?, ?, ?, ?, ?, ?)
+
+-- name: delete_pieces
+DELETE FROM pieces WHERE place BETWEEN ? AND ?
+
+-- name: pieces
+SELECT place >> 24, place & 0x3FFF, start, stop, passage, vector, codes
+FROM carray(?) AS wanted
+CROSS JOIN pieces ON place BETWEEN wanted.value AND wanted.value + 0x3FFF
+
+-- name: keys_after
+SELECT group_concat(key) FROM (
+    SELECT key FROM memories WHERE partition = ? AND key > ? ORDER BY key LIMIT ?
+)
+
+-- name: vectors_of
+SELECT place >> 24, place & 0x3FFF, vector
+FROM carray(?) AS wanted
+CROSS JOIN pieces ON place BETWEEN wanted.value AND wanted.value + 0x3FFF
+
+-- name: await_everything
+INSERT INTO pending (embedder, memory) SELECT ?, key FROM memories
+
+-- name: await_embedders
+INSERT OR IGNORE INTO pending (embedder, memory) SELECT id, ? FROM embedders
+
+-- name: embedded
+DELETE FROM pending WHERE embedder = ? AND memory = ?
+
+-- name: stop_awaiting
+DELETE FROM pending WHERE memory = ? AND embedder IN (SELECT id FROM embedders)
+
+-- name: unembedded
+SELECT {record} FROM pending AS w
+CROSS JOIN memories AS m ON m.key = w.memory
+LEFT JOIN uses AS u ON u.memory = m.key
+WHERE w.embedder = ? ORDER BY w.memory LIMIT ?
+
+-- name: count_unembedded
+SELECT count(*) FROM pending WHERE embedder = ?
+
+-- name: count_memories
+SELECT count(*) FROM memories
+
+-- name: partition_if_text
+SELECT partition FROM memories WHERE key = ? AND text = ?
+
+-- name: places_of
+SELECT group_concat(place) FROM (
+    SELECT place FROM pieces WHERE place > ? AND (place >> 14) & 0x3FF = ? ORDER BY place LIMIT ?
+)
+
+-- name: delete_places
+DELETE FROM pieces WHERE place IN (SELECT value FROM carray(?))
+
+-- name: count_embedders
+SELECT count(*) FROM embedders

@@ -1,0 +1,90 @@
+"""What recall reads from SQLite: partitions, the change feed, traits, postings, records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from remanence.model.filter import Filter
+from remanence.model.memory import MemoryRecord
+from remanence.model.scope import Reach
+from remanence.ports.store import Change, Keys, Trait
+from remanence.store.sqlite.database import Database
+from remanence.store.sqlite.filters import statement, within
+from remanence.store.sqlite.numbers import bound, parsed
+from remanence.store.sqlite.rows import KINDS, STATES, packed_id
+from remanence.store.sqlite.statements import fetch_all, fetch_value, run
+from remanence.store.sqlite.words import prefixed
+
+_CHUNK = 5000
+
+
+class SqliteRecall:
+    """The RecallSource port."""
+
+    _database: Database
+
+    def partitions(self, reach: Reach) -> list[int]:
+        """The partitions a read may see."""
+        with self._database.reading() as connection:
+            return self._database.partitions(connection, reach)
+
+    def position(self) -> int:
+        """The newest `seq` of the change feed."""
+        with self._database.reading() as connection:
+            return int(fetch_value(connection, "position"))
+
+    def changes(self, after: int, limit: int) -> list[Change]:
+        """Feed entries after `after`, in order."""
+        with self._database.reading() as connection:
+            return [Change._make(row) for row in run(connection, "changes", (after, limit))]
+
+    def traits(self, partition: int, keys: Sequence[int] | None = None) -> Iterator[Trait]:
+        """Traits by key; read in chunks, so no read stays open between them."""
+        wanted = self._keys_of(partition) if keys is None else np.unique(np.asarray(keys, np.int64))
+        for at in range(0, len(wanted), _CHUNK):
+            with self._database.reading() as connection:
+                chunk = (bound(wanted[at : at + _CHUNK]), partition)
+                rows = fetch_all(connection, "traits", chunk)
+            yield from _traits(rows)
+
+    def keys(self, partition: int, where: Filter) -> Keys:
+        """Keys in the partition that satisfy the filter, ascending."""
+        condition = within(partition, where)
+        with self._database.reading() as connection:
+            joined = connection.execute(statement("keys", condition), condition.values).get
+        return np.sort(parsed(joined))
+
+    def postings(self, partition: int, terms: Sequence[str], most: int) -> list[Keys]:
+        """For each term the keys of the memories that hold it, ascending, once per occurrence."""
+        with self._database.reading() as connection:
+            found = [
+                parsed(fetch_value(connection, "postings", (term, most + 1)))
+                for term in prefixed(partition, terms)
+            ]
+        return [keys if len(keys) <= most else keys[:0] for keys in found]
+
+    def records(self, keys: Sequence[int]) -> dict[int, MemoryRecord]:
+        """Whole records by key; keys that are gone are left out."""
+        with self._database.reading() as connection:
+            rows = fetch_all(connection, "records", (bound(keys),))
+            return {row[0]: self._database.record(connection, row) for row in rows}
+
+    def _keys_of(self, partition: int) -> Keys:
+        with self._database.reading() as connection:
+            return np.sort(parsed(fetch_value(connection, "keys_of", (partition,))))
+
+    def key_of(self, tenant: str, id: str) -> tuple[int, int] | None:
+        """(partition, key) of a tenant's memory."""
+        with self._database.reading() as connection:
+            row = self._database.locate(connection, tenant, packed_id(id))
+            return None if row is None else (row[0], row[1])
+
+
+def _traits(rows: Iterable[Any]) -> Iterator[Trait]:
+    for (key, partition, session, agent, speaker, role, kind, state, happened,
+         created, terms, characters, flags, importance, trust) in rows:  # fmt: skip
+        yield Trait(key, partition, session, agent, speaker, role, KINDS[kind], STATES[state],
+                    happened, created, terms, characters, flags, importance, trust)  # fmt: skip

@@ -1,0 +1,41 @@
+"""Idempotency: a request that was done before gets its earlier answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+
+from remanence.errors import Conflict
+from remanence.model.memory import MemoryRecord
+from remanence.model.write import Batch, Receipt, Written
+from remanence.store.sqlite.database import Database
+from remanence.store.sqlite.rows import micros, required_id
+from remanence.store.sqlite.statements import run
+
+_ID_BYTES = 16
+
+
+def repeated(
+    database: Database, connection: apsw.Connection, tenant: str, receipt: Receipt
+) -> Written | None:
+    """The answer to an earlier request with this receipt, if there was one."""
+    row = run(connection, "receipt", (tenant, receipt.key)).fetchone()
+    if row is None:
+        return None
+    digest, ids = row
+    if digest != receipt.digest:
+        raise Conflict(f"The key {receipt.key!r} was used for another request; use a new key.")
+    each = [ids[at : at + _ID_BYTES] for at in range(0, len(ids), _ID_BYTES)]
+    rows = [run(connection, "memory_by_id", (id,)).fetchone() for id in each]
+    found = database.records(connection, [row for row in rows if row is not None])
+    return Written(records=tuple(found), repeated=True)
+
+
+def keep(connection: apsw.Connection, batch: Batch, records: Sequence[MemoryRecord]) -> None:
+    """Remember what the batch gave back, under its receipt."""
+    if batch.receipt is None:
+        return
+    ids = b"".join(required_id(record.id) for record in records)
+    values = (batch.tenant, batch.receipt.key, batch.receipt.digest, ids, micros(batch.at))
+    run(connection, "insert_receipt", values)

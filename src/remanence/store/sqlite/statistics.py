@@ -1,0 +1,61 @@
+"""Counts and sizes of a SQLite store."""
+
+from __future__ import annotations
+
+import os
+
+import apsw
+
+from remanence.model.stats import StoreStats
+from remanence.store.sqlite.database import Database
+from remanence.store.sqlite.rows import KINDS, STATES
+from remanence.store.sqlite.statements import fetch_all, fetch_value, run
+
+# Sizes of single tables are read from every page; past this, only those of the files are given.
+_MOST_BYTES_READ = 256 << 20
+
+
+def stats(database: Database, tenant: str) -> StoreStats:
+    """Counts of one tenant, sizes of the whole store.
+
+    `by_day` has the last 30 days on which something was stored; `pending` are those that the newest
+    embedder has not seen.
+    """
+    asked = {"tenant": tenant}
+    with database.reading() as connection:
+        by_kind = {str(KINDS[code]): n for code, n in run(connection, "count_by_kind", asked)}
+        by_state = fetch_all(connection, "count_by_state", asked)
+        by_day = fetch_all(connection, "count_by_day", asked)
+        return StoreStats(
+            memories=sum(by_kind.values()),
+            by_kind=by_kind,
+            by_state={str(STATES[code]): n for code, n in by_state},
+            by_day=dict(reversed(by_day)),
+            associations=fetch_value(connection, "count_links", asked),
+            pending=_pending(connection, tenant, sum(by_kind.values())),
+            bytes_on_disk=sum(_files(database).values()),
+            bytes_by_part=_bytes_by_part(connection, database),
+        )
+
+
+def _pending(connection: apsw.Connection, tenant: str, memories: int) -> int:
+    newest = fetch_value(connection, "newest_embedder")
+    if newest is None:
+        return memories
+    asked = {"tenant": tenant, "embedder": newest}
+    return int(fetch_value(connection, "count_pending", asked))
+
+
+def _bytes_by_part(connection: apsw.Connection, database: Database) -> dict[str, int]:
+    files = _files(database)
+    if files.get("database", 0) > _MOST_BYTES_READ:
+        return files
+    return dict(fetch_all(connection, "bytes_by_part"))
+
+
+def _files(database: Database) -> dict[str, int]:
+    if database.connections.in_memory:
+        return {}
+    names = {"database": "", "log": "-wal", "shared memory": "-shm"}
+    paths = {part: database.path + suffix for part, suffix in names.items()}
+    return {part: os.path.getsize(path) for part, path in paths.items() if os.path.exists(path)}

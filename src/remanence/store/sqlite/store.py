@@ -1,0 +1,47 @@
+"""SqliteStore: everything the Store port asks, in one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from remanence.clock import Clock, SystemClock
+from remanence.store.sqlite.archive import SqliteArchive
+from remanence.store.sqlite.database import Database
+from remanence.store.sqlite.erasing import Eraser
+from remanence.store.sqlite.links import SqliteLinks
+from remanence.store.sqlite.opening import Settings
+from remanence.store.sqlite.recall import SqliteRecall
+from remanence.store.sqlite.upkeep import SqliteUpkeep
+from remanence.store.sqlite.vectors import SqliteVectors
+from remanence.store.sqlite.words import Words
+
+
+class SqliteStore(SqliteArchive, SqliteLinks, SqliteRecall, SqliteVectors, SqliteUpkeep):
+    """A store in one SQLite file, or in memory with ":memory:".
+
+    Thread-safe; several processes may have the same file open. `durability="full"` survives a power
+    loss, `"normal"` may lose the last writes to one and is faster. `words` says how texts become
+    terms, `vfs` names a file system registered with apsw, `clock` dates what doctor does.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        durability: str = "full",
+        busy_timeout_s: float = 10.0,
+        cache_mb: int = 8,
+        words: Words | None = None,
+        vfs: str | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        settings = Settings(
+            durability=durability,
+            busy_timeout_s=busy_timeout_s,
+            cache_mb=cache_mb,
+            words=words or Words(),
+            vfs=vfs,
+        )
+        self._database = Database(str(path), settings)
+        self._clock = clock or SystemClock()
+        self._eraser = Eraser(self._database.connections)

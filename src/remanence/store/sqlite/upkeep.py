@@ -1,0 +1,48 @@
+"""Care of a whole SQLite store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from remanence.clock import Clock
+from remanence.model.embedding import Fingerprint
+from remanence.model.stats import Finding, StoreStats
+from remanence.ports.store import Progress
+from remanence.store.sqlite.backups import backup
+from remanence.store.sqlite.database import Database
+from remanence.store.sqlite.doctor import Doctor
+from remanence.store.sqlite.erasing import Eraser
+from remanence.store.sqlite.statistics import stats
+
+
+class SqliteUpkeep:
+    """The Upkeep port."""
+
+    _database: Database
+    _clock: Clock
+    _eraser: Eraser
+
+    @property
+    def identity(self) -> str:
+        """A name that is unique to this store and changes when it is restored."""
+        return self._database.identity
+
+    def backup(self, target: Path, progress: Progress | None = None) -> None:
+        """A consistent copy, made while others read and write; appears whole or not at all."""
+        backup(self._database, Path(target), progress)
+
+    def doctor(self, *, repair: bool, fingerprint: Fingerprint | None) -> list[Finding]:
+        """Check everything against the rows; with `repair`, mend what can be mended."""
+        return Doctor(self._database, repair, self._clock.now()).examine(fingerprint)
+
+    def compact(self) -> None:
+        """Rewrite the file, so that no byte of what was removed stays and free space goes back."""
+        self._eraser.compact()
+
+    def stats(self, tenant: str) -> StoreStats:
+        """Counts of one tenant, sizes of the whole store."""
+        return stats(self._database, tenant)
+
+    def close(self) -> None:
+        """Release everything; safe to call twice."""
+        self._database.connections.close()

@@ -1,0 +1,165 @@
+"""What a batch does to the tables: insert, revise and remove memories inside one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import apsw
+
+from remanence.errors import Conflict, InvalidInput, NotFound, StoreVersion
+from remanence.model.memory import MemoryRecord, Revision
+from remanence.model.write import Action, Batch, Insert, Remove, Revise, Written
+from remanence.store.sqlite.database import Database
+from remanence.store.sqlite.labels import labels
+from remanence.store.sqlite.placing import Placing
+from remanence.store.sqlite.receipts import keep, repeated
+from remanence.store.sqlite.rows import (
+    Row,
+    before_text,
+    micros,
+    packed_id,
+    revised,
+    row_of,
+    values_text,
+)
+from remanence.store.sqlite.schema import meta
+from remanence.store.sqlite.statements import sql
+from remanence.store.sqlite.words import prefixed
+
+
+class Writing:
+    """The actions of one batch, on a connection that is inside a transaction."""
+
+    def __init__(self, database: Database, connection: apsw.Connection, batch: Batch) -> None:
+        self._database = database
+        self._batch = batch
+        self._connection = connection
+        self._execute: Callable[[str, Row], apsw.Cursor] = connection.execute
+        self._placing = Placing(connection)
+        self._partitions: dict[str | None, int] = {}
+
+    def run(self) -> Written:
+        """Do all that the batch asks, or raise."""
+        self._check_words()
+        if self._batch.receipt is not None:
+            known = repeated(
+                self._database, self._connection, self._batch.tenant, self._batch.receipt
+            )
+            if known is not None:
+                return known
+        done = [self._act(action) for action in self._batch.actions]
+        records = tuple(record for record in done if record is not None)
+        keep(self._connection, self._batch, records)
+        return Written(records=records)
+
+    def _act(self, action: Action) -> MemoryRecord | None:
+        match action:
+            case Insert():
+                return self._insert(action)
+            case Revise():
+                return self._revise(action)
+            case Remove():
+                self._remove(action)
+                return None
+
+    def _insert(self, action: Insert) -> MemoryRecord:
+        record = action.record
+        if record.tenant != self._batch.tenant:
+            raise InvalidInput("A batch writes memories of its own tenant only.")
+        partition = self._partition(record.user_id)
+        terms, derived = self._database.words.analysed(record.text)
+        row = row_of(record, partition, derived, self._database.digest_key)
+        key = self._insert_row(record.id, row)
+        self._index(key, partition, terms)
+        self._label("insert_label", key, partition, record.metadata)
+        if record.uses or record.used_at:
+            used = None if record.used_at is None else micros(record.used_at)
+            self._execute(sql("note_use"), (key, record.uses, used))
+        for past in action.history:
+            self._note(key, past)
+        self._placing.place(key, action.pieces)
+        self._execute(sql("insert_change"), (partition, key))
+        return record
+
+    def _note(self, key: int, past: Revision) -> None:
+        told = (past.verb, micros(past.at), past.actor, past.reason)
+        self._execute(sql("insert_history"), (key, past.version, *told, values_text(past.before)))
+
+    def _insert_row(self, id: str, row: Row) -> int:
+        try:
+            self._execute(sql("insert_memory"), row)
+        except apsw.ConstraintError as error:
+            raise Conflict(f"There is a memory with the id {id} already; use a new id.") from error
+        return self._connection.last_insert_rowid()
+
+    def _revise(self, action: Revise) -> MemoryRecord:
+        row = self._found(action.id)
+        key, partition = row[0], row[1]
+        old = self._database.record(self._connection, row)
+        if action.expected not in (None, old.version):
+            raise Conflict(
+                f"The memory {action.id} has version {old.version} now, not {action.expected}; "
+                "read it again."
+            )
+        new = revised(old, action.changes, action.at)
+        self._rewrite(key, partition, old, new)
+        self._placing.replace(key, action.pieces, text_changed=new.text != old.text)
+        told = (action.verb, micros(action.at), action.actor, action.reason)
+        before = before_text(old, action.changes)
+        self._execute(sql("insert_history"), (key, new.version, *told, before))
+        self._execute(sql("insert_change"), (partition, key))
+        return new
+
+    def _rewrite(self, key: int, partition: int, old: MemoryRecord, new: MemoryRecord) -> None:
+        terms, derived = self._database.words.analysed(new.text)
+        row = row_of(new, partition, derived, self._database.digest_key)
+        if new.text != old.text:
+            self._execute(sql("delete_words"), (key,))
+        self._execute(sql("update_memory"), (*row, key))
+        if new.text != old.text:
+            self._index(key, partition, terms)
+        if new.metadata != old.metadata:
+            self._label("delete_label", key, partition, old.metadata)
+            self._label("insert_label", key, partition, new.metadata)
+
+    def _remove(self, action: Remove) -> None:
+        row = self._found(action.id)
+        key, partition = row[0], row[1]
+        record = self._database.record(self._connection, row)
+        self._execute(sql("delete_words"), (key,))
+        self._label("delete_label", key, partition, record.metadata)
+        self._placing.clear(key)
+        self._execute(sql("delete_memory"), (key,))
+        self._execute(sql("insert_change"), (partition, key))
+
+    def _found(self, id: str) -> Row:
+        row: Row | None = self._execute(sql("memory_by_id"), (packed_id(id),)).fetchone()
+        tenant = self._batch.tenant
+        if row is None or self._database.owner(self._connection, row[1])[0] != tenant:
+            raise NotFound(f"There is no memory {id} here.")
+        return row
+
+    def _index(self, key: int, partition: int, terms: list[str]) -> None:
+        self._execute(sql("insert_words"), (key, " ".join(prefixed(partition, terms))))
+
+    def _label(self, how: str, key: int, partition: int, metadata: Mapping[str, Any]) -> None:
+        for name, value in labels(metadata):
+            self._execute(sql(how), (partition, name, value, key))
+
+    def _partition(self, user: str | None) -> int:
+        known = self._partitions.get(user)
+        if known is None:
+            tenant = self._batch.tenant
+            known = self._database.partition(self._connection, tenant, user)
+            if known is None:
+                known = self._execute(sql("insert_partition"), (tenant, user or "")).get
+            self._partitions[user] = known
+        return known
+
+    def _check_words(self) -> None:
+        if meta(self._connection, "terms_version") != self._database.words.version:
+            raise StoreVersion(
+                "Another version of Remanence rebuilt the text index of this store; "
+                "restart this process with that version."
+            )

@@ -1,0 +1,25 @@
+"""Conformance suite of the Store port: subclass it, give it `store` and `reopen`."""
+
+from __future__ import annotations
+
+from remanence.testing.store_suites.archive import ArchiveSuite
+from remanence.testing.store_suites.filters import FilterSuite
+from remanence.testing.store_suites.links import LinkSuite
+from remanence.testing.store_suites.machine import StoreMachine
+from remanence.testing.store_suites.making import Reopen
+from remanence.testing.store_suites.recall import RecallSuite
+from remanence.testing.store_suites.scope import ScopeSuite
+from remanence.testing.store_suites.upkeep import UpkeepSuite
+from remanence.testing.store_suites.vectors import VectorSuite
+
+__all__ = ["Reopen", "StoreMachine", "StoreSuite"]
+
+
+class StoreSuite(
+    ArchiveSuite, ScopeSuite, FilterSuite, LinkSuite, RecallSuite, VectorSuite, UpkeepSuite
+):
+    """Everything the Store port promises.
+
+    `store` gives an empty store; `reopen(store)` closes it and opens the same data again (a store
+    that lives in memory gives itself back).
+    """

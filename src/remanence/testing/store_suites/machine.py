@@ -1,0 +1,203 @@
+"""A store and a dictionary driven side by side by random actions; they must agree at every step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
+
+from remanence.model.filter import parse_filter
+from remanence.model.memory import Kind, MemoryRecord, State
+from remanence.model.scope import Reach
+from remanence.model.write import Insert, Remove, Revise
+from remanence.ports.store import Store
+from remanence.testing.store_suites.making import (
+    FINGERPRINT,
+    LONG,
+    NOW,
+    healthy,
+    link,
+    memory,
+    pieces,
+    write,
+)
+from remanence.testing.store_suites.oracle import satisfies
+
+TENANTS = ("t", "u")
+USERS = (None, "a", "b")
+WORDS = ("tea", "rain", "paris", "東京", "zug", "7")
+
+scalars = st.one_of(
+    st.sampled_from(["x", "Y", "", LONG, "ß", "10"]),
+    st.sampled_from([0, 1, -5, 2**53, 2**53 + 1]),
+    st.sampled_from([0.5, 1.0, -1e300]),
+    st.booleans(),
+    st.none(),
+)
+names = st.sampled_from(["k", "n", "n.k", "n.n"])
+values = st.recursive(
+    scalars,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["k", "n"]), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+metadatas = st.dictionaries(st.sampled_from(["k", "n", "n.k"]), values, max_size=3)
+said = st.lists(st.sampled_from(WORDS), min_size=0, max_size=5).map(" ".join)
+known = scalars.filter(lambda value: not isinstance(value, bool) and value is not None)
+tests = st.one_of(
+    st.tuples(st.sampled_from(["eq", "ne"]), scalars),
+    st.tuples(st.sampled_from(["in", "not_in"]), st.lists(scalars, max_size=3)),
+    st.tuples(st.sampled_from(["gt", "gte", "lt", "lte"]), known),
+    st.tuples(st.just("exists"), st.booleans()),
+)
+leaves = st.one_of(
+    st.tuples(names, tests).map(lambda pair: {pair[0]: dict([pair[1]])}),
+    st.sampled_from(WORDS).map(lambda word: {"text": {"contains": word.upper()}}),
+    st.sampled_from(list(Kind)).map(lambda kind: {"field.kind": {"ne": kind}}),
+    st.sampled_from(list(State)).map(lambda state: {"field.state": state}),
+    st.sampled_from([0.0, 0.25, 1.0]).map(lambda least: {"field.importance": {"gte": least}}),
+)
+filters = st.recursive(
+    leaves,
+    lambda inner: (
+        st.lists(inner, max_size=3).map(lambda parts: {"and": parts})
+        | st.lists(inner, max_size=3).map(lambda parts: {"or": parts})
+        | inner.map(lambda part: {"not": part})
+    ),
+    max_leaves=5,
+)
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """Give it `open_store`, then `TestCase` runs it."""
+
+    ids = Bundle("ids")
+
+    def open_store(self) -> Store:
+        """An empty store."""
+        raise NotImplementedError
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.store = self.open_store()
+        self.model: dict[str, MemoryRecord] = {}
+        self.links: dict[tuple[str, str], float] = {}
+
+    @rule(
+        target=ids,
+        tenant=st.sampled_from(TENANTS),
+        user=st.sampled_from(USERS),
+        contents=st.lists(st.tuples(said, metadatas), min_size=1, max_size=3),
+        kind=st.sampled_from(Kind),
+        embedded=st.booleans(),
+    )
+    def insert(
+        self,
+        tenant: str,
+        user: str | None,
+        contents: list[tuple[str, dict[str, Any]]],
+        kind: Kind,
+        embedded: bool,
+    ) -> Any:
+        records = [
+            memory(text, tenant, user_id=user, metadata=metadata, kind=kind)
+            for text, metadata in contents
+        ]
+        made = pieces(2) if embedded else None
+        write(self.store, *[Insert(record=one, pieces=made) for one in records], tenant=tenant)
+        self.model |= {record.id: record for record in records}
+        return multiple(*[record.id for record in records])
+
+    @rule(
+        id=ids,
+        changes=st.fixed_dictionaries(
+            {},
+            optional={
+                "text": said,
+                "metadata": metadatas,
+                "importance": st.sampled_from([0.0, 0.25, 1.0]),
+                "state": st.sampled_from(State),
+                "kind": st.sampled_from(Kind),
+                "session_id": st.sampled_from([None, "s"]),
+            },
+        ),
+    )
+    def revise(self, id: str, changes: dict[str, Any]) -> None:
+        old = self.model[id]
+        at = old.updated_at + timedelta(seconds=1)
+        action = Revise(id=id, changes=changes, verb="update", at=at, expected=old.version)
+        new = replace(old, **changes, updated_at=at, version=old.version + 1)
+        assert write(self.store, action, tenant=old.tenant).records == (new,)
+        self.model[id] = new
+        assert len(self.store.history(old.tenant, id)) == new.version
+
+    @rule(id=consumes(ids))
+    def remove(self, id: str) -> None:
+        write(self.store, Remove(id=id), tenant=self.model.pop(id).tenant)
+        self.links = {ends: value for ends, value in self.links.items() if id not in ends}
+
+    @rule(id=ids)
+    def use(self, id: str) -> None:
+        old = self.model[id]
+        self.store.note_uses(old.tenant, [(id, NOW)])
+        self.model[id] = replace(old, uses=old.uses + 1, used_at=NOW)
+
+    @rule(a=ids, b=ids, strength=st.sampled_from([0.1, 0.9]))
+    def associate(self, a: str, b: str, strength: float) -> None:
+        source, target = self.model[a], self.model[b]
+        if source.tenant == target.tenant:
+            self.store.associate(source.tenant, link(source, target, strength))
+            self.links[a, b] = strength
+
+    @rule(limit=st.integers(1, 4))
+    def embed(self, limit: int) -> None:
+        waiting = self.store.unembedded(FINGERPRINT, limit)
+        made = [(key, record.text, pieces(1)) for key, record in waiting]
+        assert self.store.put_pieces(made) == len(waiting)
+
+    @rule(tenant=st.sampled_from(TENANTS), user=st.sampled_from((*USERS, "all")), given=filters)
+    def find(self, tenant: str, user: str | None, given: dict[str, Any]) -> None:
+        where = parse_filter(given)
+        all_users = user == "all"
+        reach = Reach(tenant=tenant, user_id=None if all_users else user, all_users=all_users)
+        wanted = {
+            record.id: record
+            for record in self.model.values()
+            if record.tenant == tenant
+            and (all_users or record.user_id == user)
+            and satisfies(record, where)
+        }
+        found = self.store.find(reach, where, limit=10_000)
+        assert {record.id: record for record in found} == wanted
+        assert self.store.count(reach, where) == len(wanted)
+
+    @rule(tenant=st.sampled_from(TENANTS), user=st.sampled_from(USERS))
+    def read_words(self, tenant: str, user: str | None) -> None:
+        wanted: dict[str, list[str]] = {term: [] for term in ("tea", "rain", "zug", "7")}
+        for record in self.model.values():
+            if (record.tenant, record.user_id) == (tenant, user):
+                for term in wanted:
+                    wanted[term] += [record.id] * record.text.split().count(term)
+        for partition in self.store.partitions(Reach(tenant=tenant, user_id=user)):
+            found = self.store.postings(partition, list(wanted), 10**6)
+            for keys, ids in zip(found, wanted.values(), strict=True):
+                records = self.store.records(keys.tolist())
+                assert sorted(records[key].id for key in keys.tolist()) == sorted(ids)
+
+    @invariant()
+    def everything_is_there(self) -> None:
+        for tenant in TENANTS:
+            mine = [record for record in self.model.values() if record.tenant == tenant]
+            assert self.store.get(tenant, [record.id for record in mine]) == mine
+            assert self.store.count(Reach(tenant=tenant, all_users=True)) == len(mine)
+
+    def teardown(self) -> None:
+        links = [one for tenant in TENANTS for one in self.store.links(tenant)]
+        assert {(one.source, one.target): one.strength for one in links} == self.links
+        assert healthy(self.store)
+        self.store.close()

@@ -1,0 +1,135 @@
+"""Writers killed with SIGKILL: nothing that was acknowledged is lost, nothing is half there."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from remanence.store.sqlite import SqliteStore
+from remanence.testing.store_suites.making import add, healthy, memory
+from remanence.testing.store_suites.writers import Told, Writers
+
+KILLS = 50
+
+State = dict[str, str]
+
+
+@pytest.fixture
+def writers() -> Iterator[Writers]:
+    writers = Writers()
+    yield writers
+    writers.close()
+
+
+def test_no_acknowledged_write_is_lost(writers: Writers, tmp_path: Path) -> None:
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    path = tmp_path / "memory.db"
+    state: State = {}
+    for kill in range(KILLS):
+        watcher = SqliteStore(path) if kill % 10 == 5 else None
+        heard = writers.run_and_kill(
+            chance.random() * 0.05, "done", path=str(path), seed=seed + kill
+        )
+        acknowledged, attempted = states(state, heard)
+        if watcher is not None:
+            watcher.close()
+        state = found_in(path)
+        assert state in (acknowledged, attempted)
+
+
+def states(before: State, heard: list[Told]) -> tuple[State, State]:
+    """The state that was acknowledged, and the one that was being made."""
+    acknowledged = attempted = before
+    for one in heard:
+        if "doing" in one:
+            changed = acknowledged | dict(one["doing"])
+            attempted = {id: text for id, text in changed.items() if text}
+        elif "done" in one:
+            acknowledged = attempted
+    return acknowledged, attempted
+
+
+def found_in(path: Path) -> State:
+    store = SqliteStore(path)
+    found = {record.id: record.text for _, record in store.scan("t")}
+    assert healthy(store)
+    store.close()
+    return found
+
+
+MIGRATION = """
+import os, signal, sys
+import apsw
+from remanence.store.sqlite import SqliteStore, schema
+path, last_words, later = sys.argv[1:]
+real = schema.migrations()
+if later:
+    schema.migrations = lambda: [*real, (2, later)]
+def trace(cursor, sql, bindings):
+    if last_words and last_words in sql:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return True
+apsw.connection_hooks.append(lambda connection: setattr(connection, "exec_trace", trace))
+SqliteStore(path).close()
+"""
+LATER = """
+CREATE TABLE extra (x);
+INSERT INTO extra SELECT key FROM memories;
+ALTER TABLE memories ADD COLUMN extra INTEGER;
+UPDATE memories SET extra = 1;
+"""
+
+
+def migrate(path: Path, last_words: str = "", later: str = "") -> bool:
+    """Open the store in a process that dies before that statement; whether it lived."""
+    command = [sys.executable, "-c", MIGRATION, str(path), last_words, later]
+    code = subprocess.run(command, check=False).returncode
+    assert code in (0, -signal.SIGKILL)
+    return code == 0
+
+
+@pytest.mark.parametrize(
+    "last_words",
+    ["CREATE TABLE meta", "CREATE TABLE pieces", "CREATE VIRTUAL TABLE words", "fts5vocab",
+     "INSERT INTO meta", "user_version", "COMMIT"],
+)  # fmt: skip
+def test_a_store_killed_while_it_is_made_can_be_opened(tmp_path: Path, last_words: str) -> None:
+    path = tmp_path / "memory.db"
+    assert not migrate(path, last_words)
+    store = SqliteStore(path)
+    assert healthy(store)
+    store.close()
+
+
+def test_a_migration_killed_midway_leaves_the_old_schema(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    store = SqliteStore(path)
+    add(store, memory("kept"))
+    store.close()
+    for last_words in ("CREATE TABLE extra", "ALTER TABLE", "UPDATE memories SET extra", "COMMIT"):
+        assert not migrate(path, last_words, LATER)
+        assert schema_of(path) == (1, 0, 0)
+    assert migrate(path, "", LATER)
+    assert schema_of(path) == (2, 1, 1)
+
+
+def schema_of(path: Path) -> tuple[int, ...]:
+    """The schema's version, and how much of the migration is there."""
+    connection = apsw.Connection(str(path))
+    assert connection.pragma("integrity_check") == "ok"
+    assert connection.execute("SELECT group_concat(text) FROM memories").get == "kept"
+    version = connection.pragma("user_version")
+    tables = connection.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'extra'").get
+    columns = "SELECT count(*) FROM pragma_table_info('memories') WHERE name = 'extra'"
+    columns = connection.execute(columns).get
+    connection.close()
+    return version, tables, columns

@@ -1,0 +1,194 @@
+"""Many writers on one file: processes, threads, and a process that forks with the store open."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from remanence.errors import StoreBusy
+from remanence.model.filter import parse_filter
+from remanence.model.scope import Reach
+from remanence.store.sqlite import SqliteStore, restore
+from remanence.testing.store_suites.making import add, healthy, memory, pieces, texts
+
+PROCESSES = 8
+WRITES = 1000
+THREADS = 32
+ALL = Reach(tenant="t", all_users=True)
+
+WRITER = """
+import sys, time
+from remanence.model.filter import parse_filter
+from remanence.model.scope import Reach
+from remanence.store.sqlite import SqliteStore
+from remanence.testing.store_suites.making import add, memory, pieces
+path, name, processes, writes = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+store = SqliteStore(path, busy_timeout_s=60)
+add(store, memory("hello", metadata={"hello": True}))
+everybody = parse_filter({"hello": True})
+deadline = time.monotonic() + 60
+while store.count(Reach(tenant="t"), everybody) < processes:
+    assert time.monotonic() < deadline, "some processes were never seen"
+    time.sleep(0.01)
+for n in range(writes):
+    add(store, memory(f"tea {n}", user_id=name, metadata={"n": n}), made=pieces())
+store.close()
+"""
+
+
+@pytest.fixture
+def fast(tmp_path: Path) -> Iterator[Path]:
+    """A directory in memory, if there is one: this is about locks, not about syncs."""
+    memory_disk = Path("/dev/shm")
+    if not memory_disk.is_dir():
+        yield tmp_path
+        return
+    with TemporaryDirectory(dir=memory_disk) as directory:
+        yield Path(directory)
+
+
+def test_processes_write_one_file(fast: Path) -> None:
+    path = fast / "memory.db"
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(path), f"p{n}", str(PROCESSES), str(WRITES)]
+        )
+        for n in range(PROCESSES)
+    ]
+    watcher = SqliteStore(path, busy_timeout_s=60)
+    assert [process.wait() for process in running] == [0] * PROCESSES
+    assert watcher.count(ALL) == PROCESSES * (WRITES + 1)
+    for n in range(PROCESSES):
+        mine = watcher.find(Reach(tenant="t", user_id=f"p{n}"), limit=10_000, newest_first=False)
+        assert texts(mine) == [f"tea {n}" for n in range(WRITES)]
+    assert healthy(watcher)
+    watcher.close()
+
+
+def test_threads_share_a_store(fast: Path) -> None:
+    store = SqliteStore(fast / "memory.db")
+    barrier = threading.Barrier(THREADS)
+
+    def work(name: int) -> None:
+        reach = Reach(tenant="t", user_id=f"u{name}")
+        barrier.wait()
+        for n in range(20):
+            (record,) = add(store, memory(f"tea {n}", user_id=f"u{name}"), made=pieces())
+            assert store.get("t", [record.id]) == [record]
+            assert store.count(reach) == n + 1
+
+    with ThreadPoolExecutor(THREADS) as threads:
+        list(threads.map(work, range(THREADS)))
+    assert store.count(ALL) == THREADS * 20
+    assert healthy(store)
+    store.close()
+
+
+def test_a_database_in_memory_is_shared_by_threads() -> None:
+    store = SqliteStore(":memory:")
+    with ThreadPoolExecutor(THREADS) as threads:
+        list(threads.map(lambda n: add(store, memory(f"tea {n}")), range(200)))
+    assert store.count(ALL) == 200
+    store.close()
+
+
+FORKING = """
+import os, sys, threading
+from remanence.model.scope import Reach
+from remanence.store.sqlite import SqliteStore
+from remanence.testing.store_suites.making import add, memory
+store = SqliteStore(sys.argv[1])
+reach = Reach(tenant="t")
+add(store, memory("before"))
+stop = threading.Event()
+def read():
+    while not stop.is_set():
+        store.find(reach, limit=10)
+def write():
+    n = 0
+    while not stop.is_set():
+        add(store, memory("beside", user_id="threads"))
+        n += 1
+threads = [threading.Thread(target=f) for f in (read, read, write)]
+for thread in threads:
+    thread.start()
+children = []
+for n in range(8):
+    child = os.fork()
+    if child == 0:
+        for m in range(10):
+            add(store, memory(f"child {n} {m}"))
+        ok = sum(r.text.startswith(f"child {n} ") for r in store.find(reach, limit=10_000)) == 10
+        os._exit(0 if ok else 1)
+    children.append(child)
+codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+stop.set()
+for thread in threads:
+    thread.join()
+assert codes == [0] * 8, codes
+assert store.count(reach) == 81, store.count(reach)
+store.close()
+"""
+
+
+def test_a_process_forks_with_the_store_open(fast: Path) -> None:
+    path = fast / "memory.db"
+    # The warning is the point: threads and a fork together.
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKING, str(path)]
+    subprocess.run(command, check=True, timeout=120)
+    store = SqliteStore(path)
+    assert store.count(Reach(tenant="t")) == 81
+    assert healthy(store)
+    store.close()
+
+
+ORPHAN = """
+import os, sys
+from remanence.model.scope import Reach
+from remanence.store.sqlite import SqliteStore
+store = SqliteStore(sys.argv[1])
+store.count(Reach(tenant="t"))
+if os.fork():
+    store.close()
+    os.wait()
+else:
+    store.count(Reach(tenant="t"))
+    print("reading", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_a_forked_child_holds_locks_of_its_own(tmp_path: Path) -> None:
+    path, copy = tmp_path / "memory.db", tmp_path / "copy.db"
+    store = SqliteStore(path)
+    add(store, memory("kept"))
+    store.backup(copy)
+    store.close()
+    command = [sys.executable, "-c", ORPHAN, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as family:
+        assert family.stdin is not None
+        assert family.stdout is not None
+        assert family.stdout.readline() == b"reading\n"
+        with pytest.raises(StoreBusy):
+            restore(copy, path)
+        family.stdin.close()
+    restore(copy, path)
+
+
+def test_a_writer_that_waits_too_long_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    holder, waiter = SqliteStore(path), SqliteStore(path, busy_timeout_s=0.1)
+    with holder._database.writing():
+        with pytest.raises(StoreBusy):
+            add(waiter, memory("x"))
+        assert waiter.count(Reach(tenant="t"), parse_filter({"a": 1})) == 0
+    add(waiter, memory("x"))
+    holder.close()
+    waiter.close()
