@@ -33,16 +33,22 @@ train: model
 	$(BIN)/python bench/train_ranker.py --data $(DATA)
 
 bench: bench-recall bench-speed
+	$(BIN)/python bench/report.py
 
 bench-recall: model
-	$(BIN)/rem bench recall --data $(DATA)
+	@mkdir -p bench/results
+	$(BIN)/rem bench recall --data $(DATA) --work .bench --json > bench/results/recall.json
 
+# The peers bring a hundred packages; they get an environment of their own.
 bench-speed: model
-	$(BIN)/pip install -q -c constraints.txt -e '.[bench]'
-	$(BIN)/python bench/speed.py
+	$(PYTHON) -m venv .bench/venv
+	.bench/venv/bin/pip install -q -e '.[bench]'
+	.bench/venv/bin/python bench/speed.py
 
 docs: $(STAMP)
 	$(BIN)/python -m remanence.operations.reference docs/reference.md
+	$(BIN)/python tools/make_settings.py
+	$(BIN)/python tools/make_stub.py
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

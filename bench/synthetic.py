@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,15 +10,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from remanence.config import load_settings
+from remanence.embedding.models import DEFAULT_MODEL, find_model
+
 DIMENSION = 384
 TEAMS = 100  # a filter on one of them keeps 1 %
 TURNS = 20  # to a session
-CONTENT_WORDS = 30_000
 _FREQUENT = """the and to of a i in it is that you for was on with my but have this so be at we
 are not they just had me like as all about what when there out up really do he she were"""
-_ONSETS = "b br c ch d f fl g gr h j k l m n p pl qu r s sh st t tr v w z"
-_RIMES = """a ack ade ain al an and ar ate e ead eam ed een el en er est i ick ide in ing ip o oad
-ock on ore ot u uck un ush"""
 _CHUNK = 20_000
 _TOPIC = 50  # memories to a centre, on average
 _SPREAD = 1.3  # noise against centre; nearest cosines and recall then equal those of chat turns
@@ -97,12 +97,13 @@ def exact_nearest(
 
 
 def _vocabulary(rng: np.random.Generator) -> list[str]:
-    frequent, onsets, rimes = _FREQUENT.split(), _ONSETS.split(), _RIMES.split()
-    made: dict[str, None] = dict.fromkeys(frequent)
-    while len(made) < CONTENT_WORDS + len(frequent):
-        syllables = range(int(rng.integers(1, 4)))
-        made["".join(rng.choice(onsets) + rng.choice(rimes) for _ in syllables)] = None
-    return list(made)
+    """Frequent words, then whole words the embedding model knows, in random order."""
+    tokenizer = find_model(DEFAULT_MODEL, load_settings().cache_folder) / "tokenizer.json"
+    known = json.loads(tokenizer.read_text(encoding="utf-8"))["model"]["vocab"]
+    words = sorted(word for word in known if word.isascii() and word.isalpha() and len(word) > 2)
+    frequent = _FREQUENT.split()
+    rest = [word for word in words if word not in frequent]
+    return [*frequent, *(rest[n] for n in rng.permutation(len(rest)))]
 
 
 def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:

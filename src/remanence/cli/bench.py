@@ -35,10 +35,10 @@ class Figures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trained:
-    """The file of weights that training wrote, and how many questions it learned from."""
+    """The file of weights that training wrote, and how weights do that never saw what they rank."""
 
     path: Path
-    questions: int
+    left_out: Mapping[str, Mapping[str, float]]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -53,11 +53,12 @@ def _recall(data: Data, work: Work = None, as_json: AsJson = False) -> None:
     """Ask every question of a set; ours beside dense, BM25 and their fusion."""
     form = form_of(as_json)
     with guarded(form), _folder(work) as folder:
-        from remanence.evaluation.datasets import load_corpora
-        from remanence.evaluation.run import run_recall, summary
+        from remanence.cli.progress import progress
+        from remanence.evaluation.report import recall_report
 
-        outcomes = run_recall(load_corpora(data), folder, lambda corpus: _note(corpus.name))
-        answer(Figures(figures=summary(outcomes)), form, None, _show)
+        with progress("recall") as report:
+            figures = recall_report(data, folder, report)
+        answer(Figures(figures=figures), form, None, _show)
 
 
 def _train(
@@ -76,18 +77,13 @@ def _train(
 
 
 def _trained(data: Path, folder: Path, target: Path) -> Trained:
-    import json
+    from remanence.cli.progress import progress
+    from remanence.evaluation.report import save_ranker, train_report
 
-    from remanence.evaluation.datasets import load_corpora
-    from remanence.evaluation.training import samples_of, train
-    from remanence.recall.signals import SIGNALS
-
-    samples = samples_of(load_corpora(data), folder, on_corpus=_note)
-    fitted = train(samples)
-    columns = zip(fitted.mean.tolist(), fitted.scale.tolist(), fitted.weight.tolist(), strict=True)
-    table = {name: list(column) for name, column in zip(SIGNALS, columns, strict=True)}
-    target.write_text(json.dumps({"table": table, "base": fitted.base}, indent=1), encoding="utf-8")
-    return Trained(path=target, questions=len(samples))
+    with progress("train") as report:
+        fitted, figures = train_report(data, folder, report)
+    save_ranker(fitted, target)
+    return Trained(path=target, left_out=figures)
 
 
 @contextmanager
@@ -100,10 +96,6 @@ def _folder(work: Path | None) -> Iterator[Path]:
         return
     with TemporaryDirectory(prefix="remanence-") as folder:
         yield Path(folder)
-
-
-def _note(corpus: str) -> None:
-    terminal.stderr().print(f"done: {terminal.shown(corpus)}", style="dim")
 
 
 def _show(answered: Figures) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -164,11 +164,3 @@ def _places(scores: np.ndarray) -> np.ndarray:
     places = np.empty(len(scores))
     places[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
     return places
-
-
-def table(figures: Mapping[str, Mapping[str, float]], columns: Sequence[str]) -> list[list[str]]:
-    """Rows of text for one data set: a system each."""
-    return [
-        [system, *(f"{found[c]:.1f}" if "ms" in c else f"{found[c]:.3f}" for c in columns)]
-        for system, found in figures.items()
-    ]

@@ -79,7 +79,7 @@ class SqliteArchive:
             record = self._database.record(connection, row)
             later = [_revision(change) for change in run(connection, "history", (row[0],))]
         actor = next((one.before["actor"] for one in later if "actor" in one.before), record.actor)
-        return [Revision(version=1, verb="add", at=record.created_at, actor=actor), *later]
+        return [Revision(version=1, verb="added", at=record.created_at, actor=actor), *later]
 
     def note_uses(self, tenant: str, uses: Sequence[tuple[str, datetime]]) -> None:
         """Add to the use counts of memories; ids that are gone are passed over."""

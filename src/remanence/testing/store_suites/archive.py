@@ -100,7 +100,7 @@ class ArchiveSuite:
         )
         assert store.get("t", [record.id]) == [new]
         first, second = store.history("t", record.id)
-        assert (first.version, first.verb, first.at, first.actor) == (1, "add", NOW, "ana")
+        assert (first.version, first.verb, first.at, first.actor) == (1, "added", NOW, "ana")
         assert (second.version, second.verb, second.at) == (2, "update", later)
         assert second.before == {"text": "before", "state": State.ACTIVE}
 

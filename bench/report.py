@@ -1,0 +1,184 @@
+"""Writes docs/benchmarks.md and its plots from bench/results/recall.json and speed.json.
+
+rem bench recall --data … --json > bench/results/recall.json
+python bench/speed.py --out bench/results/speed.json
+python bench/report.py
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("svg")
+import matplotlib.pyplot as plt
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "bench" / "results"
+IMAGES = ROOT / "docs" / "images"
+SYSTEMS = ("dense", "bm25", "rrf", "remanence")
+COLOURS = {"dense": "#b8c4d6", "bm25": "#8fa5c4", "rrf": "#6482ad", "remanence": "#d1495b"}
+ENGINES = {"remanence": "#d1495b", "chroma": "#6482ad", "sqlite-vec": "#8fa5c4"}
+RECALL = ("rec@5", "rec@10", "rec@50", "ndcg@10", "mrr", "session any@5", "session all@5")
+SPEED = {
+    "search_p50_ms": "search p50, ms",
+    "search_p95_ms": "search p95, ms",
+    "filtered_p50_ms": "with a 1 % filter p50, ms",
+    "recall_at_10": "recall@10 of exact",
+    "durable_add_p50_ms": "durable add p50, ms",
+    "bulk_adds_per_s": "bulk adds per s",
+    "cold_start_ms": "cold start, ms",
+    "resident_mb": "resident, MB",
+    "disk_bytes_per_memory": "disk, B per memory",
+    "index_bytes_per_vector": "index RAM, B per vector",
+}
+
+
+def main() -> None:
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    mpl.rcParams.update({"font.size": 9, "svg.hashsalt": "remanence", "axes.spines.top": False})
+    recall = json.loads((RESULTS / "recall.json").read_text())["data"]["figures"]
+    speed = json.loads((RESULTS / "speed.json").read_text())
+    recall_plot(recall)
+    growth_plot(speed["sizes"])
+    page = page_head() + recall_part(recall) + speed_part(speed)
+    (ROOT / "docs" / "benchmarks.md").write_text(page, encoding="utf-8")
+
+
+def page_head() -> str:
+    return (
+        "# Benchmarks\n\nMade by `python bench/report.py` from the runs in `bench/results`; "
+        "see [bench/README.md](../bench/README.md) for the commands.\n"
+    )
+
+
+def recall_part(figures: Mapping[str, Any]) -> str:
+    sets = [name for name in figures if "·" not in name]
+    lines = [
+        "\n## Recall\n",
+        "Development sets, no language model; dense, BM25 and their reciprocal rank fusion use the "
+        "same model and words in the same run. The built-in weights were trained on these sets; "
+        "weights that never saw the conversation they rank are in the last table.\n",
+        "![recall@10 and session all@5](images/recall.svg)\n",
+    ]
+    for name in sets:
+        lines += [
+            f"### {name}\n",
+            *table(["system", *RECALL, "p50 ms"], recall_rows(figures[name])),
+        ]
+        lines += ["", *table(["category", "questions", *SYSTEMS], category_rows(figures, name)), ""]
+    lines += ["### Left out\n", left_out()]
+    return "\n".join(lines)
+
+
+def left_out() -> str:
+    found = json.loads((RESULTS / "left_out.json").read_text())
+    rows = [
+        [name, str(one["questions"]), f"{one['rec@10']:.3f}", f"{one['session all@5']:.3f}"]
+        for name, one in found.items()
+        if "·" not in name and "alone" not in name
+    ]
+    lines = table(["set", "questions", "rec@10", "session all@5"], rows)
+    return "\n".join([*lines, "", "`python bench/train_ranker.py --data …` prints these.\n"])
+
+
+def recall_rows(systems: Mapping[str, Mapping[str, float]]) -> list[list[str]]:
+    return [
+        [name, *(f"{systems[name][c]:.3f}" for c in RECALL), f"{systems[name]['p50 ms']:.1f}"]
+        for name in SYSTEMS
+    ]
+
+
+def category_rows(figures: Mapping[str, Any], name: str) -> list[list[str]]:
+    rows = []
+    for key in sorted(key for key in figures if key.startswith(f"{name} · ")):
+        found = figures[key]
+        count = f"{found['remanence']['questions']:.0f}"
+        rows.append(
+            [key.partition(" · ")[2], count, *(f"{found[s]['rec@10']:.3f}" for s in SYSTEMS)]
+        )
+    return rows
+
+
+def speed_part(speed: Mapping[str, Any]) -> str:
+    about = speed["about"]
+    packages = ", ".join(f"{n} {v}" for n, v in about["packages"].items())
+    lines = [
+        "\n## Speed and size\n",
+        f"{about['processor']}, one core, Python {about['python']}; {packages}. {about['note']}. "
+        "`memory` is `Memory.search(text)`: embedding, words, late interaction and ranking.\n",
+        "![growth](images/growth.svg)\n",
+    ]
+    for size, engines in speed["sizes"].items():
+        head = ["", *engines]
+        rows = [
+            [label, *(shown(engine.get(name)) for engine in engines.values())]
+            for name, label in SPEED.items()
+        ]
+        lines += [f"### {int(size):,} memories\n", *table(head, rows), ""]
+    if "embedding" in speed:
+        rows = [[name, shown(value)] for name, value in speed["embedding"].items()]
+        lines += ["### Embedding a question\n", *table(["", "figure"], rows), ""]
+    return "\n".join(lines)
+
+
+def shown(value: Any) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    return [
+        "| " + " | ".join(head) + " |",
+        "|" + "---|" * len(head),
+        *("| " + " | ".join(row) + " |" for row in rows),
+    ]
+
+
+def recall_plot(figures: Mapping[str, Any]) -> None:
+    bars = [("locomo", "rec@10"), ("longmemeval", "rec@10"), ("longmemeval", "session all@5")]
+    chart, axes = plt.subplots(figsize=(7, 2.8))
+    for place, system in enumerate(SYSTEMS):
+        values = [figures[name][system][metric] for name, metric in bars]
+        at = [n + (place - 1.5) * 0.2 for n in range(len(bars))]
+        drawn = axes.bar(at, values, 0.18, label=system, color=COLOURS[system])
+        axes.bar_label(drawn, [f"{value:.2f}" for value in values], fontsize=7, padding=1)
+    axes.set_xticks(range(len(bars)), [f"{name}\n{metric}" for name, metric in bars])
+    axes.set_ylim(0, 1.1)
+    axes.legend(ncols=4, frameon=False, loc="upper left", fontsize=8)
+    save(chart, "recall.svg")
+
+
+def growth_plot(sizes: Mapping[str, Any]) -> None:
+    panels = {
+        "search_p50_ms": "search p50, ms",
+        "filtered_p50_ms": "1 % filter p50, ms",
+        "resident_mb": "resident, MB",
+        "disk_bytes_per_memory": "disk, B per memory",
+    }
+    chart, grid = plt.subplots(1, 4, figsize=(10, 2.6))
+    for axes, (figure, label) in zip(grid, panels.items(), strict=True):
+        for engine, colour in ENGINES.items():
+            known = {int(s): e[engine][figure] for s, e in sizes.items() if engine in e}
+            axes.plot(list(known), list(known.values()), "o-", color=colour, label=engine, ms=3)
+        axes.set_xscale("log")
+        if figure != "disk_bytes_per_memory":
+            axes.set_yscale("log")
+        axes.set_title(label, fontsize=9)
+    grid[0].legend(frameon=False, fontsize=7)
+    save(chart, "growth.svg")
+
+
+def save(chart: Any, name: str) -> None:
+    chart.tight_layout()
+    chart.savefig(IMAGES / name, metadata={"Date": None})
+    plt.close(chart)
+
+
+if __name__ == "__main__":
+    main()
