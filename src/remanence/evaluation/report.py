@@ -15,6 +15,7 @@ from remanence.evaluation.training import Sample, left_out, samples_of, train
 from remanence.recall.signals import SIGNALS
 
 Step = Callable[[int, int], None]
+NOTHING = 1e-4
 
 
 def recall_report(
@@ -48,9 +49,10 @@ def train_report(data: Path, work: Path, step: Step | None = None) -> tuple[Fitt
 
 
 def ranker_table(fitted: Fitted) -> dict[str, Any]:
-    """The weights as the settings' `ranker` file holds them."""
+    """The weights as the settings' `ranker` file holds them; a signal that weighs nothing is out."""
     rows = zip(SIGNALS, fitted.mean, fitted.scale, fitted.weight, strict=True)
-    table = {name: [round(float(v), 6) for v in figures] for name, *figures in rows}
+    heavy = [row for row in rows if abs(row[3]) >= NOTHING]
+    table = {name: [round(float(v), 6) for v in figures] for name, *figures in heavy}
     return {"base": round(fitted.base, 6), "table": table}
 
 

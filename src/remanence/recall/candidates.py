@@ -50,15 +50,18 @@ def choose_pool(
     nearest: Nearest | None,
     in_period: Rows,
     size: int,
+    least: int,
 ) -> Pool:
-    """The `size` most promising rows; never fewer when that many are allowed."""
+    """The `size` most promising rows; at least `least` of them whenever that many are allowed."""
     dense = dense_by_row(columns, nearest)
     rows = _gather(columns, allowed, words, nearest, in_period)
-    promise = _promise(columns, rows, dense, words) + TIME_SHARE * np.isin(rows, in_period)
+    promise = _promise(columns, rows, dense, words)
+    if len(in_period):
+        promise += TIME_SHARE * np.isin(rows, in_period)
     order = np.argsort(-promise, kind="stable")
     chosen = rows[order[:size]]
-    if len(chosen) < size:
-        chosen = _filled(columns, allowed, chosen, size)
+    if len(chosen) < least:
+        chosen = _filled(columns, allowed, chosen, least)
     return Pool(chosen, dense[chosen], rows)
 
 
@@ -83,7 +86,7 @@ def _gather(
 
 def _largest(totals: NDArray[np.float64], count: int) -> Rows:
     """Rows with a score above zero, best first, `count` at most."""
-    rows = np.flatnonzero(totals)
+    rows = np.flatnonzero(totals > 0)
     if len(rows) > count:
         rows = rows[np.argpartition(-totals[rows], count)[:count]]
     ordered: Rows = rows[np.argsort(-totals[rows], kind="stable")].astype(np.int64)
@@ -119,9 +122,10 @@ def share_of_best(values: NDArray[np.floating]) -> NDArray[np.floating]:
     return np.maximum(values, 0) / best if best > 0 else np.zeros_like(values)
 
 
-def _filled(columns: Columns, allowed: NDArray[np.bool_], chosen: Rows, size: int) -> Rows:
+def _filled(columns: Columns, allowed: NDArray[np.bool_], chosen: Rows, least: int) -> Rows:
+    """The newest of the rest after the chosen ones, until there are enough."""
     rest = allowed.copy()
     rest[chosen] = False
     others = np.flatnonzero(rest)
     newest = others[np.argsort(-columns.happened[others], kind="stable")]
-    return np.concatenate([chosen, newest[: size - len(chosen)]])
+    return np.concatenate([chosen, newest[: least - len(chosen)]])

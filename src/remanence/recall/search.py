@@ -36,6 +36,7 @@ BY_VECTOR = 120
 # A term in more than one memory of so many is too common to be worth its reading time.
 COMMON = 25
 FEW = 2_000
+MANY = 20_000
 # How many more than the limit are looked at for variety.
 VARIETY = 3
 
@@ -123,14 +124,15 @@ class Recall:
         mask = allowed(query, columns, self._store, partition)
         if not mask.any():
             return None
-        most = max(FEW, len(columns) // COMMON)
+        most = min(max(FEW, len(columns) // COMMON), MANY)
         found = self._store.postings(partition, question.terms, most)
         words = WordScores(columns, question.terms, found)
         people = frozenset(question.people(columns.lexicons.speakers))
         plain = words.without(_name_terms(columns, people))
         nearest = self._nearest(query, columns, mask, embedded, partition)
         size = max(POOL, query.limit * 3 // 2)
-        pool = choose_pool(columns, mask, plain, nearest, _in_period(columns, mask, question), size)
+        times = _in_period(columns, mask, question)
+        pool = choose_pool(columns, mask, plain, nearest, times, size, query.limit)
         evidence = self._evidence(columns, pool, embedded)
         weights = _token_weights(question, words, embedded)
         return Scene(question, columns, pool, plain, evidence, weights, people)
@@ -146,9 +148,7 @@ class Recall:
         if embedded is None:
             return None
         keys = None if mask.all() else np.sort(columns.key[mask])
-        count = max(
-            min(len(columns), SMALL) if len(columns) <= 4 * SMALL else BY_VECTOR, query.limit
-        )
+        count = max(ALL_OF if len(columns) <= SMALL else BY_VECTOR, query.limit)
         return self.vectors().nearest(partition, embedded.vector, count, keys, exact=False)
 
     def _evidence(self, columns: Columns, pool: Pool, embedded: QueryEmbedding | None) -> Evidence:
