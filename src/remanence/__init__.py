@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from remanence.aio import AsyncMemory
-    from remanence.errors import RemanenceError
+    from remanence.errors import (
+        Closed,
+        ConfigError,
+        Conflict,
+        EmbedderError,
+        InvalidInput,
+        NotFound,
+        RemanenceError,
+        StoreError,
+    )
     from remanence.memory import Memory
     from remanence.model.hit import Hit, Hits, WhyNot
     from remanence.model.memory import (
@@ -22,29 +31,40 @@ if TYPE_CHECKING:
 __all__ = [
     "Association",
     "AsyncMemory",
+    "Closed",
+    "ConfigError",
+    "Conflict",
+    "EmbedderError",
     "Hit",
     "Hits",
+    "InvalidInput",
     "Kind",
     "Memory",
     "MemoryRecord",
+    "NotFound",
     "Related",
     "RemanenceError",
     "Revision",
     "State",
     "Stats",
+    "StoreError",
     "WhyNot",
     "__version__",
 ]
 __version__ = "0.1.0"
 
+_ERRORS = (
+    *("Closed", "ConfigError", "Conflict", "EmbedderError"),
+    *("InvalidInput", "NotFound", "RemanenceError", "StoreError"),
+)
 _HOMES = {
     "AsyncMemory": "aio",
     "Hit": "model.hit",
     "Hits": "model.hit",
     "Memory": "memory",
-    "RemanenceError": "errors",
     "Stats": "model.stats",
     "WhyNot": "model.hit",
+    **dict.fromkeys(_ERRORS, "errors"),
 }
 
 

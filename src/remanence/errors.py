@@ -3,7 +3,7 @@
 RemanenceError
 ├── InvalidInput            the caller's value cannot be accepted (also a ValueError)
 ├── NotFound                no such memory in this scope (also a LookupError)
-├── Conflict                the same idempotency key or external id with another content
+├── Conflict                a used idempotency key, or a version that has passed
 ├── StoreError
 │   ├── StoreBusy           another process holds the write lock past the timeout
 │   ├── StoreFull           the disk or a quota is full; nothing was half-written
@@ -33,7 +33,7 @@ class NotFound(RemanenceError, LookupError):
 
 
 class Conflict(RemanenceError):
-    """An idempotency key was used before for something else; use a new key."""
+    """An idempotency key was used for something else, or the memory has changed meanwhile."""
 
 
 class StoreError(RemanenceError):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import datetime
+from inspect import signature
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,7 +17,7 @@ import numpy as np
 
 from remanence.clock import Clock, IdMaker, SystemClock
 from remanence.config import Settings, load_settings
-from remanence.errors import Closed, InvalidInput
+from remanence.errors import Closed, Conflict, InvalidInput, StoreError
 from remanence.layers.cleanup import Cleanup, believed, cleanup_filter, days_before
 from remanence.model import accept
 from remanence.model.filter import Filter, parse_filter
@@ -35,13 +37,14 @@ from remanence.model.stats import Finding, Stats
 from remanence.ports.store import Progress
 from remanence.recall.ask import query_of, where_of
 from remanence.recall.explain import why_not
-from remanence.remember.draft import changes_of, fields_given, fields_of, record_of
+from remanence.remember.draft import changes_of, fields_given, fields_of, record_of, same
 from remanence.remember.messages import message_of
-from remanence.wiring import Parts, assemble, measure_memory
+from remanence.wiring import Parts, assemble, measure_memory, restore_store
 
 # Notes of use wait for a write to go along with, so many at most.
 USES_DUE = 1_000
 USES_HELD = 100_000
+UPDATE_TRIES = 5
 PAGE = 1_000
 
 
@@ -133,13 +136,14 @@ class Memory:
         """Remember the turns of a conversation, in order, together or not at all.
 
         Each is {"role", "content"} and optionally "name", "at", "id", "metadata". The id is kept
-        as `external_id`.
+        as `external_id`. Turns without a text, such as bare tool calls, are passed over.
         """
         shared: dict[str, Any] = {"user_id": user_id, "agent_id": agent_id}
         shared |= {"session_id": session_id, "source": source, "trust": trust}
         given = accept.several("messages", messages)
         read = [message_of(message, n) for n, message in enumerate(given)]
-        return self._insert([shared | fields_of(message) for message in read], idempotency_key)
+        said = [shared | fields_of(message) for message in read if message is not None]
+        return self._insert(said, idempotency_key)
 
     def update(
         self, id: str, *, actor: str | None = None, reason: str | None = None, **changes: Any
@@ -148,20 +152,14 @@ class Memory:
 
         `metadata` is replaced as a whole. Changing to what it already is does nothing.
         """
-        before = self.get(id)
         wanted = changes_of(changes, self.settings.max_text)
-        new = {name: value for name, value in wanted.items() if value != getattr(before, name)}
-        if not new:
-            return before
-        after = replace(before, **new)
-        return self.parts.writer.revise(
-            before,
-            after,
-            new,
-            verb="updated",
-            actor=accept.label_of("actor", actor),
-            reason=accept.label_of("reason", reason),
-        )
+        by = {"actor": accept.label_of("actor", actor), "reason": accept.label_of("reason", reason)}
+        for _ in range(UPDATE_TRIES - 1):
+            try:
+                return self._updated(id, wanted, **by)
+            except Conflict:
+                continue
+        return self._updated(id, wanted, **by)
 
     def pin(self, id: str, pinned: bool = True) -> MemoryRecord:
         """Pin a memory, so that no rule ever forgets it; or unpin it."""
@@ -184,9 +182,11 @@ class Memory:
         """Forget memories by id, or those a filter finds in a scope; gives what is forgotten.
 
         Forgotten memories are archived: no search finds them and `update(id, state="active")`
-        brings them back. With `erase=True` they are removed for good, their bytes with them.
-        Without an id there must be filters, a user, an agent or a session.
+        brings them back. With `erase=True` they are removed for good, words and vectors too.
+        Give ids, or else filters, a user, an agent, a session or `all_users=True`.
         """
+        if id is not None and (filters or user_id or agent_id or session_id or all_users):
+            raise InvalidInput("Give ids, or a scope and filters, not both.")
         if id is not None:
             records = self._all_of([id] if isinstance(id, str) else accept.several("id", id))
         else:
@@ -266,6 +266,9 @@ class Memory:
 
     def why_not(self, query: str, id: str, **arguments: Any) -> WhyNot:
         """Which stage of `search(query, **arguments)` dropped this memory, and why."""
+        unknown = sorted(set(arguments) - set(signature(self.search).parameters))
+        if unknown:
+            raise InvalidInput(f"search has no argument {unknown[0]!r}.")
         return why_not(
             self.parts.recall, self.parts.store, self._query(query, arguments), accept.id_of(id)
         )
@@ -359,7 +362,7 @@ class Memory:
     def related(
         self, id: str, *, type: str | None = None, direction: str = "both", limit: int = 100
     ) -> list[Related]:
-        """Memories linked with this one, strongest first; direction "out", "in" or "both"."""
+        """Active memories linked with this one, strongest first; direction out, in or both."""
         check_limit(limit)
         if direction not in ("out", "in", "both"):
             raise InvalidInput(f"direction must be out, in or both; got {str(direction)[:40]!r}.")
@@ -384,7 +387,7 @@ class Memory:
     def stats(self) -> Stats:
         """Counts, growth per day, sizes on disk and in memory against the budget."""
         self._flush_uses()
-        kept = self.parts.store.stats(self.tenant)
+        kept = self.parts.store.stats(self.tenant, self.parts.fingerprint())
         used = measure_memory(self.parts)
         return Stats(
             memories=kept.memories,
@@ -393,7 +396,7 @@ class Memory:
             by_day=kept.by_day,
             per_day=round(sum(kept.by_day.values()) / max(len(kept.by_day), 1), 2),
             associations=kept.associations,
-            pending=used.pending,
+            pending=kept.pending,
             embedder=used.embedder,
             bytes_on_disk=kept.bytes_on_disk,
             bytes_by_part=kept.bytes_by_part,
@@ -420,6 +423,15 @@ class Memory:
             self.parts.recall.index.rebuild()
         return findings
 
+    @classmethod
+    def restore(cls, source: str | Path, database: str | Path, **settings: Any) -> Self:
+        """Put a backup in the place of a database, after checking that it is whole, and open it.
+
+        What the database held is replaced; nobody else may have it open.
+        """
+        restore_store(Path(source), str(database))
+        return cls(database, **settings)
+
     def backup(self, target: str | Path, progress: Progress | None = None) -> Path:
         """A consistent copy of everything in one file, made while the memory is in use."""
         self._flush_uses()
@@ -431,12 +443,14 @@ class Memory:
         """Finish what is queued and release everything; safe to call twice."""
         if self._closed:
             return
-        self._flush_uses()
-        self._closed = True
-        if self._parts.recall.index is not None:
-            self._parts.recall.index.close()
-        self._parts.embedder.close()
-        self._parts.store.close()
+        with ExitStack() as stack:
+            stack.callback(self._parts.store.close)
+            stack.callback(self._parts.embedder.close)
+            if self._parts.recall.index is not None:
+                stack.callback(self._parts.recall.index.close)
+            with suppress(StoreError):  # counts of use are worth no failure
+                self._flush_uses()
+            self._closed = True
 
     def __enter__(self) -> Self:
         return self
@@ -474,6 +488,18 @@ class Memory:
         if len(self._uses) >= USES_DUE:
             self._flush_uses()
         return self.parts.writer.insert(self.tenant, records, given, key) if records else []
+
+    def _updated(
+        self, id: str, wanted: Mapping[str, Any], *, actor: str | None, reason: str | None
+    ) -> MemoryRecord:
+        before = self.get(id)
+        new = {n: value for n, value in wanted.items() if not same(value, getattr(before, n))}
+        if not new:
+            return before
+        after = replace(before, **new)
+        return self.parts.writer.revise(
+            before, after, new, verb="updated", actor=actor, reason=reason
+        )
 
     def _query(self, text: str, arguments: Mapping[str, Any]) -> Query:
         return query_of(text, tenant=self.tenant, clock_now=self._clock.now(), **arguments)
@@ -545,4 +571,8 @@ class Memory:
         with self._uses_lock:
             queued, self._uses = self._uses, []
         if queued:
-            self.parts.store.note_uses(self.tenant, queued)
+            try:
+                self.parts.store.note_uses(self.tenant, queued)
+            except StoreError:
+                self._uses = queued + self._uses
+                raise

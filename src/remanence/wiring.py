@@ -63,7 +63,6 @@ class Used:
 
     held_mb: float
     process_mb: float
-    pending: int
     embedder: str
 
 
@@ -76,7 +75,6 @@ def measure_memory(parts: Parts) -> Used:
     return Used(
         held_mb=round(held / MB, 3),
         process_mb=round(_resident() / MB, 1),
-        pending=parts.store.count_unembedded(fingerprint) if fingerprint else 0,
         embedder=str(fingerprint) if fingerprint else "none",
     )
 

@@ -92,7 +92,7 @@ CONDITIONS: dict[str, tuple[dict[str, Any], Any]] = {
     "two kinds": ({"kinds": ["semantic", "episodic"]}, lambda n: True),
     "since": ({"since": NOW - timedelta(days=40)}, lambda n: n <= 40),
     "until": ({"until": NOW - timedelta(days=260)}, lambda n: n > 260),
-    "as_of": ({"as_of": NOW - timedelta(days=260)}, lambda n: n > 260),
+    "as_of": ({"as_of": NOW - timedelta(days=260)}, lambda n: n >= 260),
     "both": (
         {"since": NOW - timedelta(days=150), "until": NOW - timedelta(days=100)},
         lambda n: 100 < n <= 150,

@@ -49,7 +49,7 @@ def train_report(data: Path, work: Path, step: Step | None = None) -> tuple[Fitt
 
 
 def ranker_table(fitted: Fitted) -> dict[str, Any]:
-    """The weights as the settings' `ranker` file holds them; a signal that weighs nothing is out."""
+    """The weights as the `ranker` file holds them; what weighs nothing is left out."""
     rows = zip(SIGNALS, fitted.mean, fitted.scale, fitted.weight, strict=True)
     heavy = [row for row in rows if abs(row[3]) >= NOTHING]
     table = {name: [round(float(v), 6) for v in figures] for name, *figures in heavy}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -44,6 +45,11 @@ def unit_interval(what: str, value: float) -> float:
     if not 0 <= value <= 1:
         raise InvalidInput(f"{what} must lie between 0 and 1; got {value!r:.40}.")
     return float(value)
+
+
+def same_json(one: Metadata, other: Metadata) -> bool:
+    """Whether two mappings are the same JSON, whatever the order of their keys."""
+    return json.dumps(dict(one), sort_keys=True) == json.dumps(dict(other), sort_keys=True)
 
 
 def aware(what: str, value: datetime) -> datetime:

@@ -145,10 +145,10 @@ class RecallSource(Protocol):
     def keys(self, partition: int, where: Filter) -> Keys:
         """Keys in the partition that satisfy the filter, ascending."""
 
-    def postings(self, partition: int, terms: Sequence[str], most: int) -> list[Keys]:
+    def postings(self, partition: int, terms: Sequence[str], most: int) -> list[Keys | None]:
         """For each term the keys of the memories that hold it, ascending, once per occurrence.
 
-        A term that occurs more than `most` times tells memories apart no more: it comes back empty.
+        A term that occurs more than `most` times hardly tells memories apart: None comes back.
         """
 
     def records(self, keys: Sequence[int]) -> dict[int, MemoryRecord]:
@@ -205,8 +205,8 @@ class Upkeep(Protocol):
         database left unused between live rows. Writers wait meanwhile.
         """
 
-    def stats(self, tenant: str) -> StoreStats:
-        """Counts and sizes."""
+    def stats(self, tenant: str, fingerprint: Fingerprint | None = None) -> StoreStats:
+        """Counts and sizes; `pending` are those that embedder (else the newest) has not seen."""
 
     def close(self) -> None:
         """Release everything; safe to call twice."""

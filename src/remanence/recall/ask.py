@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from remanence.errors import InvalidInput
@@ -13,6 +13,8 @@ from remanence.model.filter import Both, Compare, Filter, parse_filter
 from remanence.model.memory import State
 from remanence.model.query import MAX_QUERY, Query
 from remanence.model.scope import Reach
+
+LAST = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
 
 
 def query_of(
@@ -51,7 +53,7 @@ def query_of(
         kinds=accept.kinds_of(kinds),
         states=states_of(states),
         since=_moment("since", since),
-        until=_earlier(_moment("until", until), _moment("as_of", as_of)),
+        until=_earlier(_moment("until", until), _just_after(_moment("as_of", as_of))),
         known_at=_moment("known_at", known_at),
         where=parse_filter(filters),
         min_score=_finite("min_score", min_score),
@@ -91,6 +93,10 @@ def states_of(values: str | Iterable[str] | None) -> tuple[State, ...]:
 
 def _moment(what: str, value: datetime | None) -> datetime | None:
     return None if value is None else accept.moment_of(what, value)
+
+
+def _just_after(moment: datetime | None) -> datetime | None:
+    return None if moment is None else min(moment, LAST) + timedelta(microseconds=1)
 
 
 def _earlier(a: datetime | None, b: datetime | None) -> datetime | None:

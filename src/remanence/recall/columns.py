@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
+from sys import getsizeof
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,11 @@ STATES = {state.value: number for number, state in enumerate(State)}
 ROLES = {None: 0, "user": 1, "assistant": 2}
 OTHER_ROLE = 3
 ALONE = -1
+
+# What a partition, a row's place by key, and a name cost beside the arrays, as measured.
+OBJECT_BYTES = 4_000
+ROW_BYTES = 12
+NAME_BYTES = 500
 
 _CHUNK = 4096
 _WORD = re.compile(r"\w+")
@@ -52,6 +58,7 @@ class Lexicon:
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
         self.names: list[str] = []
+        self.nbytes = 0
         self._by_word: dict[str, list[int]] = {}
 
     def number(self, name: str | None) -> int:
@@ -68,6 +75,7 @@ class Lexicon:
     def _added(self, name: str) -> int:
         number = self.numbers[name] = len(self.names)
         self.names.append(name)
+        self.nbytes += getsizeof(name) + NAME_BYTES
         for word in set(plain_words(name)):
             self._by_word.setdefault(word, []).append(number)
         return number
@@ -113,9 +121,11 @@ class Columns:
 
     @property
     def nbytes(self) -> int:
-        """What the columns take in memory."""
-        arrays = [self.by_key, self.sorted_keys, *(getattr(self, name) for name in _DTYPES)]
-        return sum(int(array.nbytes) for array in arrays)
+        """What the columns take in memory, names and all."""
+        width = sum(np.dtype(dtype).itemsize for dtype in _DTYPES.values()) + ROW_BYTES
+        named = (self.lexicons.sessions, self.lexicons.speakers, self.lexicons.agents)
+        names = sum(lexicon.nbytes for lexicon in named)
+        return OBJECT_BYTES + len(self) * width + names + 2 * self.session_rows.nbytes
 
     def rows_of(self, keys: Keys) -> NDArray[np.int64]:
         """Row numbers of these keys, -1 for a key that is not here."""

@@ -57,8 +57,8 @@ def microseconds(moment: datetime) -> int:
 
 
 def _any_of(column: NDArray[np.uint8], wanted: list[int]) -> Mask:
-    mask: Mask = column == wanted[0]
-    for value in wanted[1:]:
+    mask = np.zeros(len(column), bool)
+    for value in wanted:
         mask |= column == value
     return mask
 

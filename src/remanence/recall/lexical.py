@@ -27,13 +27,18 @@ class Posting:
     counts: FloatArray
     idf: float
     scores: FloatArray
+    common: bool = False
 
 
 class WordScores:
     """How well each memory of a partition, its surroundings and its session match the terms."""
 
-    def __init__(self, columns: Columns, terms: Sequence[str], found: Sequence[Keys]) -> None:
+    def __init__(
+        self, columns: Columns, terms: Sequence[str], found: Sequence[Keys | None], most: int = 0
+    ) -> None:
+        """`found` are the terms' postings; None for one that occurs more than `most` times."""
         self._columns = columns
+        self._most = most
         self.terms = list(terms)
         self.postings = [_posting(columns, keys) for keys in found]
 
@@ -41,6 +46,13 @@ class WordScores:
     def idf(self) -> FloatArray:
         """The worth of each term."""
         return np.array([p.idf for p in self.postings], np.float32)
+
+    @cached_property
+    def worth(self) -> dict[str, float]:
+        """The worth of each term, of a common one what it can be at most."""
+        common = _idf(len(self._columns), min(self._most, len(self._columns)))
+        found = zip(self.terms, self.postings, strict=True)
+        return {term: common if posting.common else posting.idf for term, posting in found}
 
     def without(self, names: frozenset[str]) -> WordScores:
         """The same scores with some terms left out (all of them stay if none would be left)."""
@@ -96,7 +108,10 @@ class WordScores:
         return score, self.share(present)
 
 
-def _posting(columns: Columns, keys: Keys) -> Posting:
+def _posting(columns: Columns, keys: Keys | None) -> Posting:
+    if keys is None:
+        nothing = np.zeros(0, np.float32)
+        return Posting(np.zeros(0, np.int64), nothing, 0.0, nothing, common=True)
     rows, weights = _counted(columns, keys)
     idf = _idf(len(columns), len(rows))
     scores = _bm25(weights, columns.terms[rows], columns.average_terms, idf)

@@ -33,7 +33,7 @@ from remanence.text.words import terms
 SMALL = 4_000
 ALL_OF = 1_000
 BY_VECTOR = 120
-# A term in more than one memory of so many is too common to be worth its reading time.
+# A term that occurs more than once in so many memories is too common to be worth reading.
 COMMON = 25
 FEW = 2_000
 MANY = 20_000
@@ -126,7 +126,7 @@ class Recall:
             return None
         most = min(max(FEW, len(columns) // COMMON), MANY)
         found = self._store.postings(partition, question.terms, most)
-        words = WordScores(columns, question.terms, found)
+        words = WordScores(columns, question.terms, found, most)
         people = frozenset(question.people(columns.lexicons.speakers))
         plain = words.without(_name_terms(columns, people))
         nearest = self._nearest(query, columns, mask, embedded, partition)
@@ -212,9 +212,9 @@ def _token_weights(
     """What each token of the question is worth: the idf of its word, nothing if it says when."""
     if embedded is None:
         return np.zeros(0, np.float32)
-    idf = dict(zip(words.terms, words.idf.tolist(), strict=True))
-    least = min(idf.values(), default=1.0)
-    return np.array([question.worth(span, idf, least) for span in embedded.spans], np.float32)
+    least = min(words.worth.values(), default=1.0)
+    found = [question.worth(span, words.worth, least) for span in embedded.spans]
+    return np.array(found, np.float32)
 
 
 def _understood(question: Question, scenes: list[Scene]) -> Understanding:

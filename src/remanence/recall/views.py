@@ -19,13 +19,14 @@ class Views:
         self._budget = budget_bytes
         self._lock = threading.RLock()
         self._columns: OrderedDict[int, Columns] = OrderedDict()
+        self._bytes = 0
+        self._sizes: dict[int, int] = {}
         self._position = source.position()
 
     @property
     def nbytes(self) -> int:
         """What all columns held take in memory."""
-        with self._lock:
-            return sum(columns.nbytes for columns in self._columns.values())
+        return self._bytes
 
     def columns(self, partition: int) -> Columns:
         """The partition's columns, every write up to now included."""
@@ -33,10 +34,22 @@ class Views:
             self._catch_up()
             found = self._columns.get(partition)
             if found is None:
-                found = self._columns[partition] = columns_of(self._source.traits(partition))
+                found = columns_of(self._source.traits(partition))
+                self._hold(partition, found)
             self._columns.move_to_end(partition)
-            self._shrink()
             return found
+
+    def _hold(self, partition: int, columns: Columns) -> None:
+        self._drop(partition)
+        self._columns[partition] = columns
+        self._sizes[partition] = columns.nbytes
+        self._bytes += self._sizes[partition]
+        while len(self._columns) > 1 and self._bytes > self._budget:
+            self._drop(next(iter(self._columns)))
+
+    def _drop(self, partition: int) -> None:
+        if self._columns.pop(partition, None) is not None:
+            self._bytes -= self._sizes.pop(partition)
 
     def _catch_up(self) -> None:
         newest = self._source.position()
@@ -44,7 +57,8 @@ class Views:
             return
         entries = self._source.changes(self._position, FEED_STEP)
         if len(entries) == FEED_STEP:
-            self._columns.clear()
+            for partition in list(self._columns):
+                self._drop(partition)
             self._position = newest
             return
         touched: defaultdict[int, set[int]] = defaultdict(set)
@@ -56,9 +70,7 @@ class Views:
         self._position = entries[-1].seq if entries else newest
 
     def _move(self, partition: int, keys: set[int]) -> None:
-        traits = self._source.traits(partition, sorted(keys))
-        self._columns[partition] = changed(self._columns[partition], keys, traits)
-
-    def _shrink(self) -> None:
-        while len(self._columns) > 1 and self.nbytes > self._budget:
-            self._columns.popitem(last=False)
+        before = self._columns[partition]
+        traits = list(self._source.traits(partition, sorted(keys)))
+        self._drop(partition)
+        self._hold(partition, changed(before, keys, traits))

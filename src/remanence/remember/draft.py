@@ -8,7 +8,7 @@ from typing import Any
 
 from remanence.errors import InvalidInput
 from remanence.model import accept
-from remanence.model.memory import Kind, MemoryRecord, unit_interval
+from remanence.model.memory import Kind, MemoryRecord, same_json, unit_interval
 from remanence.model.scope import Scope
 from remanence.remember.messages import Message
 from remanence.text.cues import importance
@@ -78,6 +78,11 @@ def changes_of(given: Mapping[str, Any], max_text: int) -> dict[str, Any]:
     if not given:
         raise InvalidInput("Say what to change, e.g. update(id, text=…).")
     return {name: _change(name, value, max_text) for name, value in given.items()}
+
+
+def same(value: Any, other: Any) -> bool:
+    """Whether two values of a field are equal as JSON is: 1, 1.0 and true are three things."""
+    return same_json(value, other) if isinstance(value, Mapping) else bool(value == other)
 
 
 def fields_of(message: Message) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from remanence.ports.store import Progress, Store
 from remanence.remember.embed import embedded
 
 CHUNK = 256
+INSTALMENT = 16
 MAX_RECEIPT = 256
 
 
@@ -28,7 +29,7 @@ class Writer:
         self._store = store
         self._embedder = embedder
         self._clock = clock
-        self._owed = False
+        self._owed = True
 
     def insert(
         self, tenant: str, records: Sequence[MemoryRecord], request: object, key: str | None
@@ -65,7 +66,9 @@ class Writer:
             pieces=self._pieces([after])[0] if spoken_anew else None,
             expected=record.version,
         )
-        return self._write(record.tenant, [change])[0]
+        written = self._write(record.tenant, [change])[0]
+        self._pay_some()
+        return written
 
     def change_all(
         self,
@@ -125,8 +128,8 @@ class Writer:
         if not self._owed:
             return
         try:
-            found = self._store.unembedded(self._embedder.fingerprint, CHUNK)
-            self._owed = bool(found) and self._embed_stored(found) == CHUNK
+            found = self._store.unembedded(self._embedder.fingerprint, INSTALMENT)
+            self._owed = bool(found) and self._embed_stored(found) == INSTALMENT
         except EmbedderError:
             self._owed = True
 

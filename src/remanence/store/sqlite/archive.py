@@ -71,7 +71,7 @@ class SqliteArchive:
             return int(connection.execute(statement("count", condition), condition.values).get)
 
     def history(self, tenant: str, id: str) -> list[Revision]:
-        """Every change of a memory, oldest first; its insertion is the verb `add`."""
+        """Every change of a memory, oldest first; its insertion is the verb `added`."""
         with self._database.reading() as connection:
             row = self._row(connection, tenant, id)
             if row is None:

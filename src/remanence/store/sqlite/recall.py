@@ -57,14 +57,14 @@ class SqliteRecall:
             joined = connection.execute(statement("keys", condition), condition.values).get
         return np.sort(parsed(joined))
 
-    def postings(self, partition: int, terms: Sequence[str], most: int) -> list[Keys]:
+    def postings(self, partition: int, terms: Sequence[str], most: int) -> list[Keys | None]:
         """For each term the keys of the memories that hold it, ascending, once per occurrence."""
         with self._database.reading() as connection:
             found = [
                 parsed(fetch_value(connection, "postings", (term, most + 1)))
                 for term in prefixed(partition, terms)
             ]
-        return [keys if len(keys) <= most else keys[:0] for keys in found]
+        return [keys if len(keys) <= most else None for keys in found]
 
     def records(self, keys: Sequence[int]) -> dict[int, MemoryRecord]:
         """Whole records by key; keys that are gone are left out."""

@@ -28,7 +28,10 @@ def repeated(
         raise Conflict(f"The key {receipt.key!r} was used for another request; use a new key.")
     each = [ids[at : at + _ID_BYTES] for at in range(0, len(ids), _ID_BYTES)]
     rows = [run(connection, "memory_by_id", (id,)).fetchone() for id in each]
-    found = database.records(connection, [row for row in rows if row is not None])
+    there = [row for row in rows if row is not None]
+    if len(there) < len(rows):
+        raise Conflict(f"What the key {receipt.key!r} wrote was erased; use a new key.")
+    found = database.records(connection, there)
     return Written(records=tuple(found), repeated=True)
 
 

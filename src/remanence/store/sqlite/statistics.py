@@ -6,8 +6,10 @@ import os
 
 import apsw
 
+from remanence.model.embedding import Fingerprint
 from remanence.model.stats import StoreStats
 from remanence.store.sqlite.database import Database
+from remanence.store.sqlite.placing import embedder_id
 from remanence.store.sqlite.rows import KINDS, STATES
 from remanence.store.sqlite.statements import fetch_all, fetch_value, run
 
@@ -15,11 +17,11 @@ from remanence.store.sqlite.statements import fetch_all, fetch_value, run
 _MOST_BYTES_READ = 256 << 20
 
 
-def stats(database: Database, tenant: str) -> StoreStats:
+def stats(database: Database, tenant: str, fingerprint: Fingerprint | None) -> StoreStats:
     """Counts of one tenant, sizes of the whole store.
 
-    `by_day` has the last 30 days on which something was stored; `pending` are those that the newest
-    embedder has not seen.
+    `by_day` has the last 30 days on which something was stored; `pending` are those that the given
+    embedder, or else the newest one, has not seen.
     """
     asked = {"tenant": tenant}
     with database.reading() as connection:
@@ -32,17 +34,22 @@ def stats(database: Database, tenant: str) -> StoreStats:
             by_state={str(STATES[code]): n for code, n in by_state},
             by_day=dict(reversed(by_day)),
             associations=fetch_value(connection, "count_links", asked),
-            pending=_pending(connection, tenant, sum(by_kind.values())),
+            pending=_pending(connection, tenant, fingerprint, sum(by_kind.values())),
             bytes_on_disk=sum(_files(database).values()),
             bytes_by_part=_bytes_by_part(connection, database),
         )
 
 
-def _pending(connection: apsw.Connection, tenant: str, memories: int) -> int:
-    newest = fetch_value(connection, "newest_embedder")
-    if newest is None:
+def _pending(
+    connection: apsw.Connection, tenant: str, fingerprint: Fingerprint | None, memories: int
+) -> int:
+    if fingerprint is None:
+        embedder = fetch_value(connection, "newest_embedder")
+    else:
+        embedder = embedder_id(connection, fingerprint)
+    if embedder is None:
         return memories
-    asked = {"tenant": tenant, "embedder": newest}
+    asked = {"tenant": tenant, "embedder": embedder}
     return int(fetch_value(connection, "count_pending", asked))
 
 

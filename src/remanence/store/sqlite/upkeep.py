@@ -39,9 +39,9 @@ class SqliteUpkeep:
         """Rewrite the file, so that no byte of what was removed stays and free space goes back."""
         self._eraser.compact()
 
-    def stats(self, tenant: str) -> StoreStats:
+    def stats(self, tenant: str, fingerprint: Fingerprint | None = None) -> StoreStats:
         """Counts of one tenant, sizes of the whole store."""
-        return stats(self._database, tenant)
+        return stats(self._database, tenant, fingerprint)
 
     def close(self) -> None:
         """Release everything; safe to call twice."""

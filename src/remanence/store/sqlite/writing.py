@@ -8,7 +8,7 @@ from typing import Any
 import apsw
 
 from remanence.errors import Conflict, InvalidInput, NotFound, StoreVersion
-from remanence.model.memory import MemoryRecord, Revision
+from remanence.model.memory import MemoryRecord, Revision, same_json
 from remanence.model.write import Action, Batch, Insert, Remove, Revise, Written
 from remanence.store.sqlite.database import Database
 from remanence.store.sqlite.labels import labels
@@ -104,7 +104,8 @@ class Writing:
             )
         new = revised(old, action.changes, action.at)
         self._rewrite(key, partition, old, new)
-        self._placing.replace(key, action.pieces, text_changed=new.text != old.text)
+        spoken_anew = (new.text, new.speaker) != (old.text, old.speaker)
+        self._placing.replace(key, action.pieces, text_changed=spoken_anew)
         told = (action.verb, micros(action.at), action.actor, action.reason)
         before = before_text(old, action.changes)
         self._execute(sql("insert_history"), (key, new.version, *told, before))
@@ -119,7 +120,7 @@ class Writing:
         self._execute(sql("update_memory"), (*row, key))
         if new.text != old.text:
             self._index(key, partition, terms)
-        if new.metadata != old.metadata:
+        if not same_json(new.metadata, old.metadata):
             self._label("delete_label", key, partition, old.metadata)
             self._label("insert_label", key, partition, new.metadata)
 

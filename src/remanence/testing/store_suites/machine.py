@@ -22,6 +22,7 @@ from remanence.testing.store_suites.making import (
     link,
     memory,
     pieces,
+    postings,
     write,
 )
 from remanence.testing.store_suites.oracle import satisfies
@@ -184,7 +185,7 @@ class StoreMachine(RuleBasedStateMachine):
                 for term in wanted:
                     wanted[term] += [record.id] * record.text.split().count(term)
         for partition in self.store.partitions(Reach(tenant=tenant, user_id=user)):
-            found = self.store.postings(partition, list(wanted), 10**6)
+            found = postings(self.store, list(wanted), partition)
             for keys, ids in zip(found, wanted.values(), strict=True):
                 records = self.store.records(keys.tolist())
                 assert sorted(records[key].id for key in keys.tolist()) == sorted(ids)

@@ -11,7 +11,7 @@ from remanence.model.embedding import Fingerprint
 from remanence.model.memory import Association, MemoryRecord
 from remanence.model.scope import Reach
 from remanence.model.write import Action, Batch, Insert, Piece, Pieces, Revise, Written
-from remanence.ports.store import Store
+from remanence.ports.store import Keys, Store
 
 Reopen: TypeAlias = Callable[[Store], Store]
 
@@ -67,6 +67,14 @@ def partition_of(store: Store, **reach: Any) -> int:
     """The one partition of that reach."""
     (found,) = store.partitions(Reach(tenant=reach.pop("tenant", "t"), **reach))
     return found
+
+
+def postings(store: Store, terms: Sequence[str], partition: int | None = None) -> list[Keys]:
+    """The postings of terms none of which is too common."""
+    found = store.postings(partition or partition_of(store), terms, 10**6)
+    known = [keys for keys in found if keys is not None]
+    assert len(known) == len(terms)
+    return known
 
 
 def healthy(store: Store) -> bool:
