@@ -17,7 +17,8 @@ import platformdirs
 from remanence.errors import ConfigError
 
 PREFIX = "REMANENCE_"
-CONFIG_FILES = ("remanence.toml", "remanence.yaml", "remanence.yml", "agent_config.yaml")
+FOREIGN_FILE = "agent_config.yaml"  # another system's, so most of it is none of our business
+CONFIG_FILES = ("remanence.toml", "remanence.yaml", "remanence.yml", FOREIGN_FILE)
 
 # Names of other systems that mean the same here; our own name wins when both are set.
 ENVIRONMENT_ALIASES = {
@@ -77,12 +78,13 @@ class Settings:
     @property
     def cache_folder(self) -> Path:
         """Where models built or fetched on this machine lie."""
-        return Path(self.cache or platformdirs.user_cache_dir("remanence"))
+        return Path(os.path.expanduser(self.cache) or platformdirs.user_cache_dir("remanence"))
 
 
 HELP: Mapping[str, str] = {
     "database": "a path, `:memory:` or `sqlite:///path`; empty: a file in the data directory",
-    "tenant": "who is logged in; no verb reads across tenants",
+    "tenant": "who is logged in; no verb reads across tenants, except those that care for the "
+    "whole store",
     "embedder": "a model's name, a folder, a hub name, or the endpoint's model with embedder_url",
     "embedder_url": "an OpenAI-compatible endpoint, e.g. `http://127.0.0.1:11434/v1`",
     "embedder_key": "the endpoint's API key, if it wants one",
@@ -113,10 +115,9 @@ def load_settings(
     merged: dict[str, Any] = {}
     merged |= _from_file(file or env.get(f"{PREFIX}CONFIG"))
     merged |= _from_environment(env)
-    merged |= {name: value for name, value in (overrides or {}).items() if value is not None}
-    known = {field.name for field in fields(Settings)}
-    if unknown := sorted(set(merged) - known):
-        raise ConfigError(f"Unknown setting {unknown[0]!r}; known: {', '.join(sorted(known))}.")
+    merged |= _known(
+        {name: value for name, value in (overrides or {}).items() if value is not None}
+    )
     return Settings(**{name: _typed(name, value) for name, value in merged.items()})
 
 
@@ -135,8 +136,7 @@ def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:
     found = {name: env[alias] for alias, name in ENVIRONMENT_ALIASES.items() if env.get(alias)}
     if "USE_GPU" in env and "device" in found:
         found["device"] = "auto" if _truth(env["USE_GPU"]) else "cpu"
-    own = (field.name for field in fields(Settings))
-    return found | {n: env[PREFIX + n.upper()] for n in own if env.get(PREFIX + n.upper())}
+    return found | {n: env[PREFIX + n.upper()] for n in _names() if env.get(PREFIX + n.upper())}
 
 
 def _from_file(named: str | Path | None) -> dict[str, Any]:
@@ -144,8 +144,23 @@ def _from_file(named: str | Path | None) -> dict[str, Any]:
     if path is None:
         return {}
     flat = dict(_flattened(_parsed(path)))
-    renamed = {FILE_ALIASES.get(name, name): value for name, value in flat.items()}
-    return {n: v for n, v in renamed.items() if not n.startswith(FILE_IGNORED)}
+    renamed = {FILE_ALIASES.get(n, n): value for n, value in flat.items() if value is not None}
+    if path.name == FOREIGN_FILE:
+        return {n: v for n, v in renamed.items() if n in _names()}
+    ours = {n: v for n, v in renamed.items() if not n.startswith(FILE_IGNORED)}
+    return _known(ours, f" in {path}")
+
+
+def _known(given: dict[str, Any], where: str = "") -> dict[str, Any]:
+    names = _names()
+    if unknown := sorted(set(given) - set(names)):
+        known = ", ".join(sorted(names))
+        raise ConfigError(f"Unknown setting {unknown[0]!r}{where}; known: {known}.")
+    return given
+
+
+def _names() -> tuple[str, ...]:
+    return tuple(field.name for field in fields(Settings))
 
 
 def _usual_file() -> Path | None:
@@ -185,9 +200,20 @@ def _flattened(data: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any
 def _typed(name: str, value: Any) -> Any:
     wanted = get_type_hints(Settings)[name]
     try:
+        if _lossy(wanted, value):
+            raise TypeError
         return wanted(value)
     except (TypeError, ValueError, OverflowError):
         raise ConfigError(f"{name} must be a {wanted.__name__}; got {value!r}.") from None
+
+
+def _lossy(wanted: type, value: Any) -> bool:
+    """Whether the type would take the value, and make something else of it."""
+    if isinstance(value, list | tuple | set | Mapping | bytes):
+        return True
+    if isinstance(value, bool):
+        return wanted is not bool
+    return wanted is int and isinstance(value, float) and not value.is_integer()
 
 
 def _truth(value: str) -> bool:

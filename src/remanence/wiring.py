@@ -20,10 +20,14 @@ from remanence.ports.vector_index import VectorIndex
 from remanence.recall.freshness import Freshness
 from remanence.recall.ranker import Ranker
 from remanence.recall.search import Recall
+from remanence.recall.signals import SIGNALS
 from remanence.remember.writer import Writer
 
 MEMORY = ":memory:"
 MB = 1024 * 1024
+
+# Figures of a ranker beyond this, or scales below one over it, would not survive single precision.
+LARGEST = 1e12
 
 # How the memory budget is shared out.
 INDEX_SHARE = 0.6
@@ -89,14 +93,14 @@ def _resident() -> int:
 
 def assemble(settings: Settings, clock: Clock) -> Parts:
     """Open the store, find the embedder, and connect both."""
-    file = _index_file(settings)
+    file, ranker = _index_file(settings), _ranker(settings)
     store = open_store(settings)
     embedder = CachedEmbedder(LazyEmbedder(settings), _budget(settings, EMBEDDINGS_SHARE))
     recall = Recall(
         store,
         embedder,
         lambda fingerprint: _index(settings, store, file, fingerprint),
-        _ranker(settings),
+        ranker,
         Freshness(
             importance=settings.importance_weight,
             recency=settings.recency_weight,
@@ -135,11 +139,11 @@ def database_path(url: str) -> str:
     if url in (MEMORY, "sqlite://", "sqlite:///:memory:"):
         return MEMORY
     if url.startswith("sqlite:///"):
-        return url.removeprefix("sqlite:///")
+        return os.path.expanduser(url.removeprefix("sqlite:///"))
     if "://" in url:
         scheme = url.partition("://")[0]
         raise ConfigError(f"Databases of type {scheme!r} are not supported; use a file path.")
-    return url
+    return os.path.expanduser(url)
 
 
 def make_embedder(settings: Settings) -> Embedder:
@@ -203,7 +207,7 @@ def _index_file(settings: Settings) -> Path | None:
     path = database_path(settings.database_url)
     if path == MEMORY:
         return None
-    return Path(settings.index_path or f"{path}.index")
+    return Path(os.path.expanduser(settings.index_path) or f"{path}.index")
 
 
 def _index(
@@ -226,13 +230,36 @@ def _ranker(settings: Settings) -> Ranker:
     if not settings.ranker:
         return Ranker.from_table(weights.TABLE, weights.BASE)
     try:
-        saved = json.loads(Path(settings.ranker).read_text(encoding="utf-8"))
-        return Ranker.from_table({n: tuple(v) for n, v in saved["table"].items()}, saved["base"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        file = Path(os.path.expanduser(settings.ranker))
+        saved = json.loads(file.read_text(encoding="utf-8"))
+        table = {_signal(name): _figures(row) for name, row in saved["table"].items()}
+        return Ranker.from_table(table, _figure(saved["base"]))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConfigError(
             f"The ranker file {settings.ranker} cannot be used: {error}. "
             "Make one with `rem bench train`, or leave the setting empty."
         ) from error
+
+
+def _signal(name: str) -> str:
+    if name not in SIGNALS:
+        raise ValueError(f"{name[:60]!r} is no signal")
+    return name
+
+
+def _figures(row: Sequence[object]) -> tuple[float, float, float]:
+    mean, scale, weight = map(_figure, row)
+    if scale < 1 / LARGEST:
+        raise ValueError(f"a scale must be above 0, not {scale!r}")
+    return mean, scale, weight
+
+
+def _figure(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{str(value)[:60]!r} is no number")
+    if not abs(value) <= LARGEST:
+        raise ValueError(f"the figure {value!r:.60} is out of bounds")
+    return float(value)
 
 
 def _budget(settings: Settings, share: float) -> int:

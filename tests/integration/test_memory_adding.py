@@ -294,3 +294,42 @@ def test_an_id_that_is_not_here(kept: Memory) -> None:
             kept.update(id, text="x")
         with pytest.raises(NotFound):
             kept.history(id)
+
+
+def test_a_chat_log_as_an_api_wrote_it(kept: Memory, user: str) -> None:
+    call: dict[str, Any] = {"role": "assistant", "tool_calls": [{"id": "c1"}]}
+    turns = kept.add_messages(
+        [
+            {"role": "user", "name": "", "id": "", "content": "What is on the picture?"},
+            {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]},
+            call,
+            call | {"content": None, "refusal": None, "annotations": [], "audio": None},
+            {"role": "tool", "tool_call_id": "c1", "content": " \n"},
+            {"role": "", "content": "A kite", "function_call": None},
+        ],
+        user_id=user,
+    )
+    assert [turn.text for turn in turns] == ["What is on the picture?", "A kite"]
+    assert (turns[0].speaker, turns[0].external_id, turns[1].role) == (None, None, None)
+
+
+@pytest.mark.parametrize("turn", [{"role": "user"}, {"content": ["text"]}, {"content": [{}, 5]}])
+def test_a_turn_that_may_have_lost_its_text_is_refused(
+    kept: Memory, user: str, turn: dict[str, Any]
+) -> None:
+    with pytest.raises(InvalidInput, match=r"messages\[0\]"):
+        kept.add_messages([turn], user_id=user)
+
+
+def test_a_message_may_be_as_long_as_the_setting_says() -> None:
+    with Memory(":memory:", embedder="no-such-model", max_text=1_200_000) as memory:
+        [turn] = memory.add_messages([{"content": "word " * 220_000}])
+        assert len(turn.text) == 1_100_000
+
+
+@pytest.mark.parametrize("name", ["می\u200cخواهم", "👩\u200d💻"])
+def test_names_may_hold_joiners(kept: Memory, name: str) -> None:
+    assert kept.add("mine", user_id=name).user_id == name
+    for bare in ("\u200d", "a\u200b", "a\u202eb"):
+        with pytest.raises(InvalidInput, match="printable"):
+            kept.add("mine", user_id=bare)

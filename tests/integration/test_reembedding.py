@@ -12,6 +12,7 @@ import pytest
 from remanence import Memory
 from remanence.embedding.onnx import OnnxEmbedder
 from remanence.model.embedding import Fingerprint
+from remanence.remember.writer import INSTALMENT
 from remanence.testing.embeddings_server import Answer, EmbeddingsServer, Request, embeddings_json
 
 SMALL = 96
@@ -150,7 +151,7 @@ def test_two_models_side_by_side_never_mix(path: Path, endpoint: str) -> None:
         old.add("Carla plays the violin")
         new.add("Dmitri restores old clocks")
         assert old.stats().pending == 1
-        assert new.stats().pending == COUNT + 1
+        assert new.stats().pending == COUNT + 1 - INSTALMENT
         for memory in (old, new):
             found = memory.search("violin")
             assert "Carla plays the violin" in [hit.memory.text for hit in found[:2]]
@@ -167,7 +168,7 @@ def test_the_same_name_with_another_dimension_is_another_embedder(tmp_path: Path
             Memory(path, embedder="served", embedder_url=server.url) as memory,
         ):
             memory.add(f"in {dimension} dimensions")
-            assert memory.stats().pending == (0 if dimension == 8 else 1)
+            assert memory.stats().pending == 0  # a write takes what waits along
             assert len(memory.search("dimensions")) == memory.count()
             memory.reembed()
             assert memory.stats().pending == 0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -105,3 +107,40 @@ def test_settings_that_cannot_be_leave_nothing_behind(
 ) -> None:
     with pytest.raises(ConfigError):
         Memory("a.db", **settings)  # type: ignore[arg-type]
+
+
+def test_a_path_may_start_at_home(tmp_path: Path) -> None:
+    home = tmp_path / "HOME"
+    home.mkdir()
+    (home / "ranker.json").write_text(json.dumps({"base": 0, "table": {"words": [0, 1, 2]}}))
+    for database in ("~/a.db", "sqlite:///~/a.db"):
+        settings = {"ranker": "~/ranker.json", "index_path": "~/a.faiss"}
+        with Memory(database, **settings) as memory:
+            memory.add("kept at home")
+            assert memory.parts.index_file == home / "a.faiss"
+            assert memory.search("home")[0].signals["words"] > 0
+    assert (home / "a.db").is_file()
+
+
+@pytest.mark.parametrize(
+    ("base", "table", "told"),
+    [
+        (0, {"colour": [0, 1, 1]}, "'colour' is no signal"),
+        (0, {"words": [0, float("nan"), 1]}, "out of bounds"),
+        (0, {"words": [0, 1, float("inf")]}, "out of bounds"),
+        (0, {"words": [0, 0, 1]}, "above 0"),
+        (0, {"words": [0, -1, 1]}, "above 0"),
+        (0, {"words": [0, 1]}, "cannot be used"),
+        (0, {"words": ["0", "1", "1"]}, "no number"),
+        (0, [], "cannot be used"),
+        ("0", {}, "no number"),
+        (True, {}, "no number"),
+        (float("nan"), {}, "out of bounds"),
+    ],
+)
+def test_a_ranker_that_cannot_rank_is_refused_at_once(
+    tmp_path: Path, base: Any, table: Any, told: str
+) -> None:
+    (tmp_path / "ranker.json").write_text(json.dumps({"base": base, "table": table}))
+    with pytest.raises(ConfigError, match=told):
+        Memory(":memory:", ranker="ranker.json")

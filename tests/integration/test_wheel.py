@@ -31,6 +31,13 @@ embedder = OnnxEmbedder(folder)
 [first, second] = embedder.embed(["Ana lives in Lisbon", "Where is Ana's home?"])
 print(float(first.vector @ second.vector))
 """
+RECALL = """
+from remanence import Memory
+
+memory = Memory("agent.db")
+memory.add("Ana moved to Lisbon", user_id="alice")
+print(memory.search("where does Ana live?", user_id="alice")[0].memory.text)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +57,17 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_embeds_without_a_network(python: Path, tmp_path: Path) -> None:
     score = _run(python, tmp_path, "-c", EMBED, str(tmp_path / "cache"))
     assert float(score) > 0.6
+
+
+def test_three_lines_remember_and_recall(python: Path, tmp_path: Path) -> None:
+    assert _run(python, tmp_path, "-c", RECALL) == "Ana moved to Lisbon\n"
+
+
+def test_the_command_line_comes_with_it(python: Path, tmp_path: Path) -> None:
+    rem = str(python.with_name("rem"))
+    _run(python, tmp_path, rem, "add", "The heron stands in the reeds")
+    assert "heron" in _run(python, tmp_path, rem, "search", "which bird was it?")
+    assert "Maya" in _run(python, tmp_path, rem, "demo")
 
 
 def _run(python: Path, home: Path, *arguments: str) -> str:

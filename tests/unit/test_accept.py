@@ -163,3 +163,9 @@ def test_only_truths_are_truths(value: Any) -> None:
     assert accept.truth_of("it", True) is True
     with pytest.raises(InvalidInput, match="it must be True or False"):
         accept.truth_of("it", value)
+
+
+def test_no_hint_names_what_is_not_here() -> None:
+    assert "memory.working" not in accept.KNOWN_AS["working"]
+    with pytest.raises(InvalidInput, match="which a later version brings"):
+        accept.kind_of("working")

@@ -151,8 +151,34 @@ def test_files_that_cannot_be_used(tmp_path: Path, name: str, text: str | bytes 
         ("busy_timeout_s", -1),
         ("time_weight", -1),
         ("recency_weight", 1000),
+        ("tenant", ["a"]),
+        ("tenant", {"a": 1}),
+        ("tenant", True),
+        ("threads", True),
+        ("threads", 1.5),
     ],
 )
 def test_values_that_cannot_be_used(name: str, value: Any) -> None:
     with pytest.raises(ConfigError, match=name):
         loaded({name: value})
+
+
+def test_a_setting_without_a_value_counts_as_not_given(tmp_path: Path) -> None:
+    (tmp_path / "remanence.yaml").write_text("tenant:\ndatabase: null\nthreads: 2.0\n")
+    assert loaded() == Settings(threads=2)
+
+
+def test_an_unknown_setting_names_its_file(tmp_path: Path) -> None:
+    (tmp_path / "remanence.yaml").write_text("colour: red")
+    with pytest.raises(ConfigError, match=r"'colour' in remanence\.yaml"):
+        loaded()
+
+
+def test_what_else_another_system_sets_is_none_of_our_business(tmp_path: Path) -> None:
+    (tmp_path / "agent_config.yaml").write_text(SEED_FILE + "llm: {model: x}\ncolour: red\n")
+    assert loaded() == Settings(database="storage/memory.db")
+
+
+def test_the_cache_may_lie_at_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert Settings(cache="~/models").cache_folder == tmp_path / "models"

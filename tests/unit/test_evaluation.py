@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import gzip
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from remanence.errors import InvalidInput
-from remanence.evaluation.datasets import load_corpora
+from remanence.evaluation.datasets import Probe, load_corpora
 from remanence.evaluation.logistic import fit
 from remanence.evaluation.metrics import all_at, any_at, ndcg_at, recall_at, reciprocal_rank
+from remanence.evaluation.training import Sample, left_out, train
 
 RANKED = ["a", "b", "c", "d"]
 
@@ -96,3 +98,42 @@ def test_other_files_are_refused(tmp_path: Path, content: str) -> None:
 def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="There is no"):
         list(load_corpora(tmp_path))
+
+
+NAMES = ("vector", "words", "time")
+
+
+def sample(corpus: str, *, gold: str = "0", seed: int = 3, memories: int = 8) -> Sample:
+    figures = np.random.default_rng(seed).normal(size=(memories, len(NAMES))).astype(np.float32)
+    figures[0] += 2
+    probe = Probe(
+        question="?",
+        category="made-up",
+        now=datetime(2024, 1, 1, tzinfo=UTC),
+        turns=frozenset({gold}),
+        sessions=frozenset(),
+    )
+    ids = tuple(map(str, range(memories)))
+    return Sample("locomo", corpus, probe, ids, ids, figures)
+
+
+def test_unknown_figures_leave_the_weights_finite() -> None:
+    known, bare = sample("a"), sample("b", seed=4)
+    bare.figures[2:, 0] = bare.figures[:, 2] = known.figures[:, 2] = np.nan
+    fitted = train([known, bare], NAMES)
+    assert np.isfinite([*fitted.weight, *fitted.mean, *fitted.scale, fitted.base]).all()
+    assert fitted.mean[2] == 0
+    assert np.isfinite(fitted.score(bare.figures)).all()
+
+
+def test_only_what_can_be_left_out_is() -> None:
+    one, two, hopeless = sample("a"), sample("b", seed=4), sample("c", gold="elsewhere")
+    assert left_out([one], NAMES) == {}
+    assert set(left_out([one, two], NAMES)) == {0, 1}
+    assert set(left_out([one, hopeless], NAMES)) == {1}
+
+
+@pytest.mark.parametrize("samples", [[], [sample("a", gold="z")], [sample("a", memories=1)]])
+def test_without_answers_in_reach_there_is_nothing_to_learn(samples: list[Sample]) -> None:
+    with pytest.raises(InvalidInput, match="nothing to learn"):
+        train(samples, NAMES)

@@ -13,6 +13,7 @@ from remanence.errors import InvalidInput
 from remanence.model.filter import (
     FIELDS,
     OPERATORS,
+    TEXT_FIELDS,
     Both,
     Compare,
     Contains,
@@ -122,3 +123,18 @@ def test_the_size_of_a_filter_is_bounded() -> None:
     assert parse_filter(deep)
     with pytest.raises(InvalidInput, match="nested"):
         parse_filter({"not": deep})
+
+
+@pytest.mark.parametrize("empty", [{}, {"and": []}, {"not": {}}], ids=str)
+def test_empty_parts_count_too(empty: dict[str, Any]) -> None:
+    assert parse_filter({"or": [empty] * 256})
+    with pytest.raises(InvalidInput, match="256"):
+        parse_filter({"or": [empty] * 257})
+
+
+@pytest.mark.parametrize("name", sorted(TEXT_FIELDS))
+def test_a_text_field_is_compared_with_a_text(name: str) -> None:
+    assert parse_filter({f"field.{name}": None})
+    for value in (5, True, {"in": ["a", 5]}, {"gt": 1.5}):
+        with pytest.raises(InvalidInput, match=name):
+            parse_filter({f"field.{name}": value})

@@ -20,8 +20,9 @@ class Fitted:
     base: float
 
     def score(self, figures: NDArray[np.floating]) -> Array:
-        """The log-odds of each row."""
-        return (figures - self.mean) / self.scale @ self.weight + self.base
+        """The log-odds of each row; an unknown figure (NaN) adds nothing."""
+        shares = (figures - self.mean) / self.scale
+        return np.where(np.isnan(shares), 0.0, shares) @ self.weight + self.base
 
 
 def fit(
@@ -33,16 +34,23 @@ def fit(
 ) -> Fitted:
     """Fit rows to gold labels; `importance` weighs the rows, classes are balanced inside.
 
-    `ridge` holds each column's weight to its `prior`.
+    `ridge` holds each column's weight to its `prior`. An unknown figure (NaN) counts as the mean
+    of the known ones of its column, 0 where none is known.
     """
     figures = np.asarray(figures, np.float64)
-    mean = np.average(figures, axis=0, weights=importance)
+    mean = np.array([_known_mean(column, importance) for column in figures.T])
+    figures = np.where(np.isnan(figures), mean, figures)
     scale = np.sqrt(np.average((figures - mean) ** 2, axis=0, weights=importance))
     scale = np.where(scale > 1e-9, scale, 1.0)
     columns = np.column_stack([(figures - mean) / scale, np.ones(len(figures))])
     weights = _balanced(gold, importance)
     solution = _newton(columns, gold.astype(np.float64), weights, ridge, prior)
     return Fitted(mean, scale, solution[:-1], float(solution[-1]))
+
+
+def _known_mean(column: Array, importance: Array) -> float:
+    known = ~np.isnan(column)
+    return float(np.average(column[known], weights=importance[known])) if known.any() else 0.0
 
 
 def _balanced(gold: NDArray[np.bool_], importance: Array) -> Array:

@@ -34,7 +34,10 @@ def recall_report(
 
 
 def train_report(data: Path, work: Path, step: Step | None = None) -> tuple[Fitted, dict[str, Any]]:
-    """Weights from all of the data, and the figures of weights that never saw what they rank."""
+    """Weights from all of the data, and the figures of weights that never saw what they rank.
+
+    With a single conversation nothing can be left out, and there are no such figures.
+    """
     corpora = [corpus for corpus in load_corpora(data) if corpus.probes]
     done: list[str] = []
 
@@ -45,13 +48,14 @@ def train_report(data: Path, work: Path, step: Step | None = None) -> tuple[Fitt
 
     samples = samples_of(corpora, work, on_corpus=tick)
     scores = left_out(samples)
-    return train(samples), _figures(samples, [scores[n] for n in range(len(samples))])
+    ranked = sorted(scores)
+    return train(samples), _figures([samples[n] for n in ranked], [scores[n] for n in ranked])
 
 
 def ranker_table(fitted: Fitted) -> dict[str, Any]:
-    """The weights as the `ranker` file holds them; what weighs nothing is left out."""
+    """The weights as the `ranker` file holds them; what weighs nothing or never differs is out."""
     rows = zip(SIGNALS, fitted.mean, fitted.scale, fitted.weight, strict=True)
-    heavy = [row for row in rows if abs(row[3]) >= NOTHING]
+    heavy = [row for row in rows if abs(row[3]) >= NOTHING and row[2] >= 1e-6]
     table = {name: [round(float(v), 6) for v in figures] for name, *figures in heavy}
     return {"base": round(fitted.base, 6), "table": table}
 

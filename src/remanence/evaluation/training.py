@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from remanence.errors import InvalidInput
 from remanence.evaluation.datasets import Corpus, Probe
 from remanence.evaluation.logistic import Fitted, fit
 from remanence.evaluation.workshop import filled
@@ -128,12 +129,23 @@ def _least(fitted: Fitted, names: Sequence[str]) -> list[float]:
 
 
 def _fitted(samples: Sequence[Sample], names: Sequence[str], ridge: NDArray[np.float64]) -> Fitted:
-    usable = [sample for sample in samples if sample.gold.any()]
+    usable = _usable(samples)
+    if not usable:
+        raise InvalidInput(
+            "There is nothing to learn from: no question's answer is among what a search finds, "
+            "beside memories that do not answer it."
+        )
     figures = np.concatenate([sample.figures for sample in usable])
     gold = np.concatenate([sample.gold for sample in usable])
     weight = np.concatenate([np.full(len(s.ids), _weight(s.dataset)) for s in usable])
     prior = np.array([TIME_PRIOR.get(name, 0.0) for name in names])
     return fit(figures, gold, weight, ridge, prior)
+
+
+def _usable(samples: Sequence[Sample]) -> list[Sample]:
+    """Those with gold in their pool; none where nothing but gold is there to compare."""
+    found = [sample for sample in samples if sample.gold.any()]
+    return found if any(not sample.gold.all() for sample in found) else []
 
 
 def _weight(dataset: str) -> float:
@@ -150,14 +162,20 @@ def _ridge(name: str) -> float:
 def left_out(
     samples: Sequence[Sample], names: Sequence[str] = SIGNALS
 ) -> Mapping[int, NDArray[np.float64]]:
-    """Scores of every sample by weights that never saw its corpus (for single questions, folds)."""
+    """Scores of samples by weights that never saw their corpus (for single questions, folds).
+
+    A fold without which there is nothing to learn from has no scores.
+    """
     folds: dict[str, list[int]] = {}
     for number, sample in enumerate(samples):
         folds.setdefault(_fold(sample, number), []).append(number)
     scores: dict[int, NDArray[np.float64]] = {}
     for held in folds.values():
         inside = set(held)
-        fitted = train([s for n, s in enumerate(samples) if n not in inside], names)
+        rest = [sample for n, sample in enumerate(samples) if n not in inside]
+        if not _usable(rest):
+            continue
+        fitted = train(rest, names)
         scores |= {n: fitted.score(samples[n].figures) for n in held}
     return scores
 

@@ -21,7 +21,7 @@ MAX_INTEGER = 2**63 - 1
 # Names other memory systems use for types, and what they are here.
 KNOWN_AS = {
     "short_term": "message",
-    "working": "memory.working (state with a TTL)",
+    "working": "working memory, which a later version brings",
     "long_term": "semantic",
     "fact": "semantic",
     "context": "episodic",

@@ -24,6 +24,12 @@ FIELDS = frozenset(
         *("happened_at", "created_at", "updated_at", "uses"),
     }
 )
+TEXT_FIELDS = frozenset(
+    {
+        *("source", "actor", "origin", "role", "speaker"),
+        *("agent_id", "session_id", "external_id"),
+    }
+)
 NUMBER_FIELDS = frozenset({"importance", "trust", "uses"})
 TIME_FIELDS = frozenset({"happened_at", "created_at", "updated_at"})
 MAX_DEPTH = 16
@@ -97,6 +103,8 @@ class _Reader:
             raise InvalidInput(f"A filter is a mapping like {{'team': 'sales'}}, not {given!r}.")
         if depth > MAX_DEPTH:
             raise InvalidInput(f"The filter is nested deeper than {MAX_DEPTH} levels.")
+        if not given:
+            self._count()
         parts = tuple(self._entry(key, value, depth) for key, value in given.items())
         return parts[0] if len(parts) == 1 else Both(parts)
 
@@ -105,6 +113,8 @@ class _Reader:
             raise InvalidInput(f"Filter keys are text, not {key!r}.")
         word = key.removeprefix("$").lower()
         if word in ("and", "or") and isinstance(value, Sequence) and not isinstance(value, str):
+            if not value:
+                self._count()
             parts = tuple(self.read(part, depth + 1) for part in value)
             return Both(parts) if word == "and" else Either(parts)
         if word == "not" and isinstance(value, Mapping):
@@ -123,10 +133,14 @@ class _Reader:
             return tests[0] if len(tests) == 1 else Both(tests)
         return self._test(key, "eq", value)
 
-    def _test(self, key: str, operator: Any, operand: Any) -> Filter:
+    def _count(self) -> None:
+        """Every end of the tree counts, so that with the depth the whole tree is bounded."""
         self._leaves += 1
         if self._leaves > MAX_LEAVES:
             raise InvalidInput(f"The filter has more than {MAX_LEAVES} conditions.")
+
+    def _test(self, key: str, operator: Any, operand: Any) -> Filter:
+        self._count()
         op = str(operator).removeprefix("$").lower()
         op = _SPELLINGS.get(op, op)
         if key == "text" and op in TEXT_OPERATORS:
@@ -176,6 +190,8 @@ def _scalar(name: str, value: Any, is_field: bool) -> Any:
 def _field_value(name: str, value: Any) -> Any:
     if name in TIME_FIELDS:
         return moment_of(f"field.{name}", value)
+    if name in TEXT_FIELDS and not (value is None or isinstance(value, str)):
+        raise InvalidInput(f"field.{name} is compared with a text, not {str(value)[:60]!r}.")
     if name == "pinned" and not isinstance(value, bool):
         raise InvalidInput("field.pinned is true or false.")
     if name in NUMBER_FIELDS and (isinstance(value, bool) or not isinstance(value, int | float)):

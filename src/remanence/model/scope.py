@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from remanence.errors import InvalidInput
 
 MAX_NAME = 256
+# Names in Persian, Sinhala or emoji hold these two, though Python calls them unprintable.
+JOINERS = dict.fromkeys((0x200C, 0x200D))
 
 
 def check_name(what: str, value: str | None) -> None:
@@ -15,7 +17,8 @@ def check_name(what: str, value: str | None) -> None:
         return
     if not isinstance(value, str):
         raise InvalidInput(f"{what} must be text, not {type(value).__name__}.")
-    if not value or len(value) > MAX_NAME or not value.isprintable():
+    seen = value.translate(JOINERS)
+    if not seen or len(value) > MAX_NAME or not seen.isprintable():
         raise InvalidInput(
             f"{what} must be 1 to {MAX_NAME} printable characters; got {value[:40]!r}."
         )

@@ -11,7 +11,7 @@ from remanence.errors import NotFound
 from remanence.memory import Memory
 from remanence.operations.rendering import dumped
 from remanence.ports.store import Progress
-from remanence.transfer.lines import FORMAT, VERSION, association_line, memory_line
+from remanence.transfer.lines import FORMAT, VERSION, association_line, memory_line, revision_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,9 @@ def _memories(memory: Memory, file: BinaryIO, total: int, progress: Progress | N
             history = memory.history(record.id)[1:]  # the insertion can be told from the record
         except NotFound:  # erased since the scan read it
             continue
-        _write(file, memory_line(record, history))
+        _write(file, memory_line(record))
+        for revision in history:
+            _write(file, revision_line(record.id, revision))
         done += 1
         if progress:
             progress(done, max(done, total))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from remanence.clock import SystemClock
@@ -13,7 +13,7 @@ from remanence.model.memory import MemoryRecord, Revision
 from remanence.model.write import Batch, Insert, Pieces
 from remanence.ports.store import Progress
 from remanence.remember.embed import embedded
-from remanence.transfer.lines import Line, association_of, check_header, memory_of
+from remanence.transfer.lines import Line, association_of, check_header, memory_of, revision_of
 from remanence.transfer.reading import NumberedLine, read_lines
 
 BATCH = 256
@@ -40,6 +40,19 @@ def import_memory(memory: Memory, file: BinaryIO, progress: Progress | None = No
     return _Importing(memory, progress).run(file)
 
 
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """A memory that was read, and its revisions as far as they were."""
+
+    record: MemoryRecord
+    history: list[Revision] = field(default_factory=list)
+
+    def add(self, revision: Revision) -> None:
+        if self.history and revision.version <= self.history[-1].version:
+            raise InvalidInput(f"version {revision.version} comes after a later one.")
+        self.history.append(revision)
+
+
 class _Importing:
     """The state of one import."""
 
@@ -47,7 +60,8 @@ class _Importing:
         self._memory = memory
         self._progress = progress
         self._total = 0
-        self._held: dict[str, tuple[MemoryRecord, tuple[Revision, ...]]] = {}
+        self._held: dict[str, _Past] = {}
+        self._latest: _Past | None = None
         self._held_bytes = 0
         self._memories = self._skipped = self._associations = self._dangling = 0
         self._ended = False
@@ -77,6 +91,8 @@ class _Importing:
             match line.content.get("type"):
                 case "memory":
                     self._hold(line)
+                case "revision":
+                    self._attach(line)
                 case "association":
                     self._associate(line.content)
                 case "end":
@@ -87,21 +103,28 @@ class _Importing:
             raise InvalidInput(f"Line {line.number}: {error}") from error
 
     def _hold(self, line: NumberedLine) -> None:
-        limit = self._memory.settings.max_text
-        record, history = memory_of(line.content, self._memory.tenant, limit)
-        if record.id in self._held:
-            self._skipped += 1
-            return
-        self._held[record.id] = (record, history)
-        self._held_bytes += line.size
         if len(self._held) >= BATCH or self._held_bytes >= BATCH_BYTES:
             self._write_held()
+        limit = self._memory.settings.max_text
+        self._latest = _Past(memory_of(line.content, self._memory.tenant, limit))
+        if self._latest.record.id in self._held:
+            self._skipped += 1
+            return
+        self._held[self._latest.record.id] = self._latest
+        self._held_bytes += line.size
+
+    def _attach(self, line: NumberedLine) -> None:
+        id, revision = revision_of(line.content, self._memory.settings.max_text)
+        if self._latest is None or self._latest.record.id != id:
+            raise InvalidInput(f"The revision of {id} does not follow its memory.")
+        self._latest.add(revision)
+        self._held_bytes += line.size
 
     def _write_held(self) -> None:
-        held, self._held, self._held_bytes = self._held, {}, 0
+        held, self._held, self._held_bytes, self._latest = self._held, {}, 0, None
         store = self._memory.parts.store
         known = {record.id for record in store.get(self._memory.tenant, list(held))}
-        new = [pair for id, pair in held.items() if id not in known]
+        new = [past for id, past in held.items() if id not in known]
         if new:
             self._insert(new)
         self._memories += len(new)
@@ -110,11 +133,11 @@ class _Importing:
             done = self._memories + self._skipped
             self._progress(done, max(done, self._total))
 
-    def _insert(self, new: Sequence[tuple[MemoryRecord, tuple[Revision, ...]]]) -> None:
-        made = self._pieces([record for record, _ in new])
+    def _insert(self, new: Sequence[_Past]) -> None:
+        made = self._pieces([past.record for past in new])
         actions = tuple(
-            Insert(record=record, pieces=pieces, history=history)
-            for (record, history), pieces in zip(new, made, strict=True)
+            Insert(record=past.record, pieces=pieces, history=tuple(past.history))
+            for past, pieces in zip(new, made, strict=True)
         )
         batch = Batch(tenant=self._memory.tenant, at=SystemClock().now(), actions=actions)
         try:

@@ -1,8 +1,8 @@
-"""The lines of an export: a header, memories with their history, associations, an end."""
+"""The lines of an export: a header, memories, each before its revisions, associations, an end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
@@ -19,10 +19,15 @@ VERSION = 1
 Line = Mapping[str, Any]
 
 
-def memory_line(record: MemoryRecord, history: Sequence[Revision]) -> dict[str, Any]:
+def memory_line(record: MemoryRecord) -> dict[str, Any]:
     """A memory with all its fields; the tenant is the importer's own affair."""
     told = {name: value for name, value in _plain(record).items() if name != "tenant"}
-    return {"type": "memory", **told, "history": plain(history)}
+    return {"type": "memory", **told}
+
+
+def revision_line(id: str, revision: Revision) -> dict[str, Any]:
+    """One change in the history of the memory with this id; it follows the memory's own line."""
+    return {"type": "revision", "id": id, **_plain(revision)}
 
 
 def association_line(link: Association) -> dict[str, Any]:
@@ -42,15 +47,32 @@ def check_header(line: Line) -> None:
         )
 
 
-def memory_of(line: Line, tenant: str, max_text: int) -> tuple[MemoryRecord, tuple[Revision, ...]]:
-    """The memory of a line under the given tenant, and its history."""
-    values = {n: v for n, v in line.items() if n not in ("type", "history")}
+def memory_of(line: Line, tenant: str, max_text: int) -> MemoryRecord:
+    """The memory of a line under the given tenant."""
+    values = {n: v for n, v in line.items() if n != "type"}
     _check_names(values, MemoryRecord, apart=("tenant",))
     values["text"] = accept.text_of("text", values["text"], max_text)
     read = {name: READERS.get(name, accept.label_of)(name, v) for name, v in values.items()}
     Scope(tenant=tenant, **{n: read.get(n) for n in ("user_id", "agent_id", "session_id")})
-    history = tuple(_revision(each, max_text) for each in _list("history", line.get("history", [])))
-    return MemoryRecord(tenant=tenant, **read), history
+    return MemoryRecord(tenant=tenant, **read)
+
+
+def revision_of(line: Line, max_text: int) -> tuple[str, Revision]:
+    """The revision of a line, after the id of its memory."""
+    values = {n: v for n, v in line.items() if n not in ("type", "id")}
+    _check_names(values, Revision)
+    before = values.get("before") or {}
+    if not isinstance(before, Mapping):
+        raise InvalidInput("before must be an object.")
+    revision = Revision(
+        version=_whole("version", values["version"]),
+        verb=accept.text_of("verb", values["verb"], 128),
+        at=accept.moment_of("at", values["at"]),
+        actor=accept.label_of("actor", values.get("actor")),
+        reason=accept.label_of("reason", values.get("reason")),
+        before=changes_of(before, max_text) if before else {},
+    )
+    return _id("id", line.get("id")), revision
 
 
 def association_of(line: Line) -> Association:
@@ -63,21 +85,6 @@ def association_of(line: Line) -> Association:
         type=accept.text_of("link", line.get("link"), 128),
         strength=unit_interval("strength", values["strength"]),
         created_at=accept.moment_of("created_at", values["created_at"]),
-    )
-
-
-def _revision(given: Any, max_text: int) -> Revision:
-    if not isinstance(given, Mapping):
-        raise InvalidInput("A revision in the history must be an object.")
-    _check_names(given, Revision)
-    before = given.get("before") or {}
-    return Revision(
-        version=_whole("version", given["version"]),
-        verb=accept.text_of("verb", given["verb"], 128),
-        at=accept.moment_of("at", given["at"]),
-        actor=accept.label_of("actor", given.get("actor")),
-        reason=accept.label_of("reason", given.get("reason")),
-        before=changes_of(before, max_text) if before else {},
     )
 
 
@@ -99,12 +106,6 @@ def _whole(what: str, value: Any) -> int:
 def _truth(what: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise InvalidInput(f"{what} must be true or false; got {value!r}.")
-    return value
-
-
-def _list(what: str, value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise InvalidInput(f"{what} must be a list.")
     return value
 
 

@@ -9,7 +9,8 @@ from typing import Any, BinaryIO, NoReturn
 
 from remanence.errors import InvalidInput
 
-MAX_LINE = 20 * 1024 * 1024
+# The longest text that max_text can allow, 10 million characters, escaped to 12 bytes each.
+MAX_LINE = 160 << 20
 
 
 @dataclass(frozen=True, slots=True)

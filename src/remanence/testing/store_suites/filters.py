@@ -75,8 +75,6 @@ FILTERS: list[dict[str, Any]] = [
     {"field.source": {"not_in": ["mail", None]}},
     {"field.source": {"exists": True}},
     {"field.source": {"gt": "d"}},
-    {"field.source": {"lt": 5}},
-    {"field.source": 5},
     {"field.importance": {"gte": 0.5}},
     {"field.pinned": True},
     {"field.uses": {"gt": 0}},
