@@ -91,19 +91,31 @@ class Scene:
         return self.evidence.at(self.evidence.matches, self.rows)
 
     @cached_property
+    def bare(self) -> NDArray[np.bool_]:
+        """Which memories have no vectors, because they are not embedded yet."""
+        return self.evidence.places(self.rows) < 0
+
+    @cached_property
     def late(self) -> FloatArray:
-        """Late interaction of each memory alone; its cosine if there are no tokens."""
-        if not self.token_weights.any():
-            return self.dense
-        return weighted(self.matches, self.token_weights)
+        """Late interaction of each memory alone.
+
+        Its cosine where there are no tokens to compare; the share of the question that its words
+        cover where there are no vectors, since a word meets itself fully.
+        """
+        compared = self.dense
+        if self.token_weights.any():
+            compared = weighted(self.matches, self.token_weights)
+        return np.where(self.bare, self.words.share(self.window[0] > 0), compared)
 
     @cached_property
     def late_pair(self) -> FloatArray:
-        """Late interaction with the better of the memory and the turn before, token by token."""
-        if not self.token_weights.any():
-            return np.maximum(self.dense, self.dense_before)
-        before = self.evidence.at(self.evidence.matches, self._around(-1))
-        return weighted(np.maximum(self.matches, before), self.token_weights)
+        """The same with the better of the memory and the turn before, token by token."""
+        compared = np.maximum(self.dense, self.dense_before)
+        if self.token_weights.any():
+            before = self.evidence.at(self.evidence.matches, self._around(-1))
+            compared = weighted(np.maximum(self.matches, before), self.token_weights)
+        covered = self.words.share((self.window[0] > 0) | (self.window[-1] > 0))
+        return np.where(self.bare, covered, compared)
 
     @cached_property
     def speaker_named(self) -> FloatArray:

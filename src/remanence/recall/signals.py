@@ -17,7 +17,6 @@ from remanence.recall.scene import WINDOW, Scene, figures_of, flagged
 from remanence.text.flags import NAMES, NUMBER, QUESTION
 
 LEADERS = 3
-FROM_VECTORS = ("vector", "tokens")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,13 +169,12 @@ def measure(scene: Scene, extents: Extents, names: Sequence[str]) -> FloatArray:
 
     A memory without vectors (not embedded yet) has NaN where one would be needed.
     """
-    bare = scene.evidence.places(scene.rows) < 0
     basic = {name.removesuffix(WORDY) for name in names}
     found = {name: BASIC[name](scene, extents) for name in basic}
     figures = np.empty((len(scene.rows), len(names)), np.float32)
     for column, name in enumerate(names):
         values = found[name.removesuffix(WORDY)]
         figures[:, column] = values * scene.wordiness if name.endswith(WORDY) else values
-        if bare.any() and name.startswith(FROM_VECTORS):
-            figures[bare, column] = np.nan
+        if name.startswith("vector"):
+            figures[scene.bare, column] = np.nan
     return figures
