@@ -34,6 +34,7 @@ INDEX_SHARE = 0.6
 COLUMNS_SHARE = 0.25
 EMBEDDINGS_SHARE = 0.05
 PAGES_SHARE = 0.1
+CONNECTIONS = 4  # each has a page cache of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ def open_store(settings: Settings) -> Store:
         database_path(settings.database_url),
         durability=settings.durability,
         busy_timeout_s=settings.busy_timeout_s,
-        cache_mb=max(1, round(settings.max_memory_mb * PAGES_SHARE / 2)),
+        cache_mb=max(1, round(settings.max_memory_mb * PAGES_SHARE / CONNECTIONS)),
     )
 
 
