@@ -25,6 +25,7 @@ from remanence.text.words import query_terms
 
 DEPTH = 50
 RRF = 60
+WARM_UP = "Who was it?"  # so that no question pays for opening the memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +94,7 @@ def _means(outcomes: Sequence[Outcome]) -> dict[str, float]:
 
 
 def _asked(memory: Memory, corpus: Corpus) -> list[Outcome]:
+    memory.search(WARM_UP, user_id=corpus.name)
     bare = _Bare(memory, corpus)
     outcomes: list[Outcome] = []
     for probe in corpus.probes:
