@@ -78,6 +78,27 @@ def test_locomo_evidence_is_repaired_and_captions_are_part_of_the_text(tmp_path:
     assert corpus.turns[0].at.isoformat() == "2023-05-08T13:56:00+00:00"
 
 
+def test_realtalk_is_read_turn_by_turn(tmp_path: Path) -> None:
+    entry = {
+        "name": {"speaker_1": "Ida Berg", "speaker_2": "Uwe"},
+        "session_1_date_time": "29.12.2023, 22:36:55",
+        "session_1": [
+            {
+                "clean_text": "I bought a kite.",
+                "speaker": "Ida Berg",
+                "date_time": "29.12.2023, 22:37:10",
+                "dia_id": "D1:1",
+            }
+        ],
+        "qa": [{"question": "What did Ida buy?", "evidence": ["D1:1"], "category": 2}],
+    }
+    (tmp_path / "chat.json").write_text(json.dumps(entry))
+    [corpus] = load_corpora(tmp_path)
+    assert (corpus.dataset, corpus.probes[0].category) == ("realtalk", "temporal")
+    assert corpus.turns[0].at.isoformat() == "2023-12-29T22:37:10+00:00"
+    assert corpus.turns[0].speaker == "Ida Berg"
+
+
 def test_longmemeval_gold_and_abstentions(tmp_path: Path) -> None:
     entries = [LONGMEMEVAL, LONGMEMEVAL | {"question_id": "q2_abs"}]
     with gzip.open(tmp_path / "set.jsonl.gz", "wt") as file:

@@ -1,4 +1,4 @@
-"""Question sets read from files: LoCoMo and its relatives, LongMemEval. Nothing is bundled."""
+"""Question sets read from files: LoCoMo, REALTALK, LongMemEval. Nothing is bundled."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from typing import Any
 
 from remanence.errors import InvalidInput
 
-LOCOMO_CATEGORIES = {
-    1: "multi-hop",
-    2: "temporal",
-    3: "open-domain",
-    4: "single-hop",
-    5: "adversarial",
+CATEGORIES: Mapping[str, Mapping[str, str]] = {
+    "locomo": {
+        "1": "multi-hop",
+        "2": "temporal",
+        "3": "open-domain",
+        "4": "single-hop",
+        "5": "adversarial",
+    },
+    "realtalk": {"1": "multi-hop", "2": "temporal", "3": "commonsense"},
 }
 _TURN_ID = re.compile(r"D:?\s*(\d+)\s*:\s*(\d+)")
 _DATE_FORMATS = (
@@ -113,9 +116,10 @@ def _locomo(entry: Mapping[str, Any], name: str) -> Corpus:
     turns = tuple(_locomo_turns(said))
     known = {turn.id: turn.session for turn in turns}
     last = max(turn.at for turn in turns)
-    probes = (_locomo_probe(qa, known, last) for qa in entry["qa"])
+    dataset = "locomo" if "conversation" in entry else "realtalk"
+    probes = (_locomo_probe(qa, known, last, CATEGORIES[dataset]) for qa in entry["qa"])
     return Corpus(
-        dataset="locomo",
+        dataset=dataset,
         name=str(entry.get("sample_id", name)),
         turns=turns,
         probes=tuple(probe for probe in probes if probe.turns),
@@ -142,13 +146,15 @@ def _shared(turn: Mapping[str, Any]) -> str:
     return f"{text} [photo: {caption}]".strip() if caption else text or "(nothing)"
 
 
-def _locomo_probe(qa: Mapping[str, Any], known: Mapping[str, str], last: datetime) -> Probe:
+def _locomo_probe(
+    qa: Mapping[str, Any], known: Mapping[str, str], last: datetime, names: Mapping[str, str]
+) -> Probe:
     listed = " ".join(map(str, qa.get("evidence") or []))
     gold = {f"D{int(a)}:{int(b)}" for a, b in _TURN_ID.findall(listed)} & known.keys()
-    category = qa.get("category")
+    category = str(qa.get("category"))
     return Probe(
         question=str(qa["question"]),
-        category=LOCOMO_CATEGORIES.get(int(category or 0), str(category)),
+        category=names.get(category, category),
         now=last,
         turns=frozenset(gold),
         sessions=frozenset(known[id] for id in gold),
