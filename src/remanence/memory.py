@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -19,6 +18,7 @@ from remanence.clock import Clock, IdMaker, SystemClock
 from remanence.config import Settings, load_settings
 from remanence.errors import Closed, Conflict, InvalidInput, StoreError
 from remanence.layers.cleanup import Cleanup, believed, cleanup_filter, days_before
+from remanence.layers.uses import Uses
 from remanence.model import accept
 from remanence.model.filter import Filter, parse_filter
 from remanence.model.hit import Hit, Hits, WhyNot
@@ -41,9 +41,6 @@ from remanence.remember.draft import changes_of, fields_given, fields_of, record
 from remanence.remember.messages import message_of
 from remanence.wiring import Parts, assemble, measure_memory, restore_store
 
-# Notes of use wait for a write to go along with, so many at most.
-USES_DUE = 1_000
-USES_HELD = 100_000
 UPDATE_TRIES = 5
 PAGE = 1_000
 
@@ -73,8 +70,7 @@ class Memory:
         self._clock = clock or SystemClock()
         self._new_id = ids or IdMaker()
         self._parts = assemble(self.settings, self._clock)
-        self._uses: list[tuple[str, datetime]] = []
-        self._uses_lock = threading.Lock()
+        self._uses = Uses(self._parts.store, self.tenant)
         self._closed = False
 
     # -- remember
@@ -261,7 +257,7 @@ class Memory:
         """
         arguments = {n: v for n, v in locals().items() if n not in ("self", "query")}
         hits = self.parts.recall.search(self._query(query, arguments))
-        self._used(hits)
+        self._uses.note((hit.memory.id for hit in hits), self._clock.now())
         return hits
 
     def why_not(self, query: str, id: str, **arguments: Any) -> WhyNot:
@@ -386,7 +382,7 @@ class Memory:
 
     def stats(self) -> Stats:
         """Counts, growth per day, sizes on disk and in memory against the budget."""
-        self._flush_uses()
+        self._uses.write()
         kept = self.parts.store.stats(self.tenant, self.parts.fingerprint())
         used = measure_memory(self.parts)
         return Stats(
@@ -434,7 +430,7 @@ class Memory:
 
     def backup(self, target: str | Path, progress: Progress | None = None) -> Path:
         """A consistent copy of everything in one file, made while the memory is in use."""
-        self._flush_uses()
+        self._uses.write()
         path = Path(target)
         self.parts.store.backup(path, progress)
         return path
@@ -449,7 +445,7 @@ class Memory:
             if self._parts.recall.index is not None:
                 stack.callback(self._parts.recall.index.close)
             with suppress(StoreError):  # counts of use are worth no failure
-                self._flush_uses()
+                self._uses.write()
             self._closed = True
 
     def __enter__(self) -> Self:
@@ -485,8 +481,7 @@ class Memory:
             )
             for fields in given
         ]
-        if len(self._uses) >= USES_DUE:
-            self._flush_uses()
+        self._uses.write_if_due()
         return self.parts.writer.insert(self.tenant, records, given, key) if records else []
 
     def _updated(
@@ -559,20 +554,3 @@ class Memory:
         except (ValueError, AttributeError, TypeError):
             return accept.text_of("text", text_or_id, self.settings.max_text)
         return self.get(text_or_id).text
-
-    def _used(self, hits: Hits) -> None:
-        """Note what was returned; a later write takes it along, a search never writes."""
-        now = self._clock.now()
-        with self._uses_lock:
-            self._uses += [(hit.memory.id, now) for hit in hits]
-            del self._uses[:-USES_HELD]
-
-    def _flush_uses(self) -> None:
-        with self._uses_lock:
-            queued, self._uses = self._uses, []
-        if queued:
-            try:
-                self.parts.store.note_uses(self.tenant, queued)
-            except StoreError:
-                self._uses = queued + self._uses
-                raise
