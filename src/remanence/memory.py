@@ -39,7 +39,7 @@ from remanence.recall.ask import query_of, where_of
 from remanence.recall.explain import why_not
 from remanence.remember.draft import changes_of, fields_given, fields_of, record_of, same
 from remanence.remember.messages import message_of
-from remanence.wiring import Parts, assemble, measure_memory, restore_store
+from remanence.wiring import Parts, assemble, check_target, measure_memory, restore_store
 
 UPDATE_TRIES = 5
 PAGE = 1_000
@@ -428,10 +428,16 @@ class Memory:
         restore_store(Path(source), str(database))
         return cls(database, **settings)
 
-    def backup(self, target: str | Path, progress: Progress | None = None) -> Path:
-        """A consistent copy of everything in one file, made while the memory is in use."""
-        self._uses.write()
+    def backup(
+        self, target: str | Path, progress: Progress | None = None, *, overwrite: bool = False
+    ) -> Path:
+        """A consistent copy of everything in one file, made while the memory is in use.
+
+        A file that is there already is kept unless `overwrite`; the database itself always is.
+        """
         path = Path(target)
+        check_target(path, self.settings.database_url, overwrite)
+        self._uses.write()
         self.parts.store.backup(path, progress)
         return path
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from remanence.clock import Clock
 from remanence.config import Settings
 from remanence.embedding.cache import CachedEmbedder
-from remanence.errors import ConfigError, EmbedderError
+from remanence.errors import ConfigError, EmbedderError, InvalidInput
 from remanence.model.embedding import Embedding, Fingerprint, QueryEmbedding, Span
 from remanence.ports.embedder import Embedder
 from remanence.ports.store import Store
@@ -123,6 +123,15 @@ def open_store(settings: Settings) -> Store:
         busy_timeout_s=settings.busy_timeout_s,
         cache_mb=max(1, round(settings.max_memory_mb * PAGES_SHARE / CONNECTIONS)),
     )
+
+
+def check_target(path: Path, database: str, overwrite: bool) -> None:
+    """Refuse to write a copy over the database itself, or over a file nobody gave up."""
+    own = database_path(database)
+    if own != MEMORY and path.exists() and Path(own).exists() and path.samefile(own):
+        raise InvalidInput(f"{path} is the database itself; copy it to another file.")
+    if path.exists() and not overwrite:
+        raise InvalidInput(f"{path} exists already; pass overwrite to replace it.")
 
 
 def restore_store(source: Path, target: str) -> None:

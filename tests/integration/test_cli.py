@@ -27,6 +27,7 @@ def rem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rem:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("REMANENCE_DATABASE", str(tmp_path / "memory.db"))
     monkeypatch.setenv("COLUMNS", "200")
+    Memory(tmp_path / "memory.db").close()
 
     def call(*arguments: str, stdin: str | bytes | None = None) -> Any:
         return CliRunner().invoke(app, list(arguments), input=stdin)
@@ -71,7 +72,9 @@ def test_a_memory_from_beginning_to_end(rem: Rem) -> None:
     history = rem("history", id, "--ndjson").stdout.splitlines()
     assert json.loads(history[1])["before"] == {"text": "Ana moved to Lisbon"}
 
-    assert data(rem("forget", id, "--erase", "--json"))["erased"] is True
+    refused = rem("forget", id, "--erase", stdin="")
+    assert (refused.exit_code, "--yes" in refused.stderr) == (1, True)
+    assert data(rem("forget", id, "--erase", "--yes", "--json"))["erased"] is True
     assert rem("get", id).exit_code == 1
 
 
@@ -163,9 +166,31 @@ def test_settings_say_where_they_come_from(rem: Rem, tmp_path: Path) -> None:
 
 def test_options_may_stand_before_or_after_the_command(rem: Rem, tmp_path: Path) -> None:
     other = str(tmp_path / "other.db")
+    assert rem("--db", other, "add", "x", "-u", "u").exit_code == 0
     assert rem("--db", other, "count").stdout == "0\n"
     assert rem("count", "--db", other, "--tenant", "x").stdout == "0\n"
     assert Path(other).exists()
+
+
+def test_reading_makes_no_database(rem: Rem, tmp_path: Path) -> None:
+    for command in (["search", "x"], ["doctor"], ["stats"], ["list"], ["export"]):
+        result = rem(*command, "--db", str(tmp_path / "typo.db"))
+        assert (result.exit_code, "There is no database" in result.stderr) == (1, True)
+    assert not (tmp_path / "typo.db").exists()
+
+
+def test_no_copy_replaces_a_file_unasked(rem: Rem, tmp_path: Path, wordy: None) -> None:
+    added(rem, "kept")
+    other = tmp_path / "notes.txt"
+    other.write_text("precious")
+    for command in ("backup", "export"):
+        result = rem(command, str(other))
+        assert (result.exit_code, "exists already" in result.stderr) == (1, True)
+        assert other.read_text() == "precious"
+    assert rem("backup", str(tmp_path / "memory.db"), "--overwrite").exit_code == 1
+    assert rem("backup", str(other), "--overwrite").exit_code == 0
+    assert rem("export", str(other), "--overwrite").exit_code == 0
+    assert data(rem("count", "--json")) == {"count": 1}
 
 
 HOSTILE = [
@@ -193,7 +218,7 @@ HOSTILE = [
     (["search", "x", "-u", "a", "--all-users"], None, 1, "not both"),
     (["list", "--db", "postgres://somewhere"], None, 1, "not supported"),
     (["--config", "missing.toml", "list"], None, 1, "cannot be read"),
-    (["restore", "missing.db"], None, 1, "no backup"),
+    (["restore", "missing.db", "--yes"], None, 1, "no backup"),
     (["export", "no/such/folder/x.jsonl"], None, 1, "No such file"),
     (["import", "missing.jsonl"], None, 1, "No such file"),
     (["bench", "recall", "--data", "missing"], None, 1, ""),

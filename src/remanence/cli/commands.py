@@ -18,6 +18,7 @@ from remanence.cli.common import (
     Explain,
     Tenant,
     Yes,
+    confirm,
     keyword,
     opening,
     taken,
@@ -48,7 +49,8 @@ def _command(operation: Operation) -> Callable[..., None]:
         form = form_of(bool(extra["as_json"]), bool(extra["as_lines"]))
         with guarded(form):
             request = request_of(operation, given)
-            with opening(context, extra["database"], extra["tenant"]).memory() as memory:
+            opened = opening(context, extra["database"], extra["tenant"])
+            with opened.memory(create=operation.name.startswith("add")) as memory:
                 if operation.destructive and not extra["yes"]:
                     _confirm(operation, memory, request)
                 response = _performed(operation, memory, request, form)
@@ -83,13 +85,16 @@ def _performed(operation: Operation, memory: Memory, request: Any, form: Form) -
 
 
 def _confirm(operation: Operation, memory: Memory, request: Any) -> None:
-    """Ask on a terminal before anything is forgotten, naming how many it would be."""
-    if request.dry_run or not sys.stdin.isatty():
+    """Ask before anything is forgotten, naming how many it would be.
+
+    Archiving can be undone, so it goes ahead where nobody can be asked; erasing does not.
+    """
+    erase = getattr(request, "erase", False)
+    if request.dry_run or not (erase or sys.stdin.isatty()):
         return
     concerned = operation.perform(memory, replace(request, dry_run=True)).memories
-    for_good = " for good" if getattr(request, "erase", False) else ""
     noun = "memory" if len(concerned) == 1 else "memories"
-    typer.confirm(f"Forget {len(concerned):,} {noun}{for_good}?", abort=True, err=True)
+    confirm(f"Forget {len(concerned):,} {noun}{' for good' if erase else ''}?")
 
 
 def _show(operation: Operation, response: Any, explain: bool) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import Parameter, Signature
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from remanence.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from remanence.memory import Memory
@@ -43,11 +47,25 @@ class Opening:
     tenant: str | None = None
     config: str | None = None
 
-    def memory(self) -> Memory:
-        """The memory, opened."""
+    def memory(self, *, create: bool = True) -> Memory:
+        """The memory, opened; with `create=False` only if its database is there."""
         from remanence.memory import Memory
 
+        if not create:
+            self._check_there()
         return Memory(self.database, tenant=self.tenant, config=self.config)
+
+    def _check_there(self) -> None:
+        from remanence.config import load_settings
+        from remanence.wiring import MEMORY, database_path
+
+        given = {"database": self.database, "tenant": self.tenant}
+        path = database_path(load_settings(given, file=self.config).database_url)
+        if path != MEMORY and not Path(path).exists():
+            raise NotFound(
+                f"There is no database at {path}; `rem add` makes one, `rem config` shows which "
+                "is used."
+            )
 
 
 def opening(context: typer.Context, database: str | None, tenant: str | None) -> Opening:
@@ -56,6 +74,13 @@ def opening(context: typer.Context, database: str | None, tenant: str | None) ->
     return Opening(
         database=database or before.database, tenant=tenant or before.tenant, config=before.config
     )
+
+
+def confirm(question: str) -> None:
+    """Ask on a terminal; where nobody can be asked, refuse."""
+    if not sys.stdin.isatty():
+        raise InvalidInput(f"{question} Nobody can be asked here: pass --yes to go ahead.")
+    typer.confirm(question, abort=True, err=True)
 
 
 def keyword(name: str, annotation: Any, default: Any = Parameter.empty) -> Parameter:

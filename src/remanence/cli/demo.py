@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
+from shutil import which
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -23,9 +25,9 @@ ASSISTANT = "Ada"
 HITS = 2
 SIGNALS = 4
 NEXT = (
-    'rem add "Ana moved to Lisbon" -u ana && rem search "where does Ana live?" -u ana --explain',
-    "python -c \"from remanence import Memory; print(Memory().search('Lisbon', user_id='ana'))\"",
-    "rem --help for all commands; docs/reference.md for all verbs",
+    '{rem} add "Ana moved to Lisbon" -u ana',
+    '{rem} search "where does Ana live?" -u ana --explain',
+    "{rem} --help for all commands; docs/reference.md for all verbs",
 )
 
 
@@ -107,4 +109,13 @@ def _show_next(degraded: tuple[str, ...]) -> None:
         note(f"\nWithout {', '.join(degraded)}, words alone had to do; `rem doctor` says why.")
     say(Text("\nTry next:", style="bold"))
     for line in NEXT:
-        say(f"  {line}")
+        say(f"  {line.format(rem=_rem())}")
+
+
+def _rem() -> str:
+    """The command as it can be typed here."""
+    script = Path(sys.executable).with_name("rem")
+    if which("rem"):
+        return "rem"
+    here = Path.cwd()
+    return str(script.relative_to(here) if script.is_relative_to(here) else script)

@@ -61,7 +61,7 @@ def _(answer: Memories, explain: bool = False) -> None:
     for record in answer.memories:
         show_brief(record)
     if not answer.memories:
-        note("No memories here. (Without --user-id only those that belong to no user are listed.)")
+        note("No memories here. (-u names a user; without it, those of no user are listed.)")
 
 
 @show.register
@@ -75,7 +75,7 @@ def _(answer: Found, explain: bool = False) -> None:
     if answer.degraded:
         note(f"Searched without: {', '.join(answer.degraded)}. Run `rem doctor` to see why.")
     if not answer.hits:
-        note("Nothing found. (Without --user-id only what belongs to no user is searched.)")
+        note("Nothing found. (-u names a user; without it, what belongs to none is searched.)")
 
 
 @show.register

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from remanence.cli import terminal
-from remanence.cli.common import AsJson, Database, Opening, Tenant, Yes, opening
+from remanence.cli.common import AsJson, Database, Opening, Tenant, Yes, confirm, opening
 from remanence.cli.outcome import Form, answer, form_of, guarded
 from remanence.errors import InvalidInput
 from remanence.operations.operation import Group
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Target = Annotated[str, typer.Argument(metavar="FILE", help="the file to write; - is stdout")]
 Source = Annotated[str, typer.Argument(metavar="FILE", help="the file to read; - is stdin")]
+Overwrite = Annotated[bool, typer.Option(help="replace a file that is there already")]
 Copy = Annotated[Path, typer.Argument(metavar="BACKUP", help="a file that `rem backup` made")]
 
 
@@ -43,6 +44,7 @@ def add_to(app: typer.Typer) -> None:
 def _export(
     context: typer.Context,
     file: Target = "-",
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
     database: Database = None,
     tenant: Tenant = None,
@@ -50,6 +52,8 @@ def _export(
     """Write every memory, with history and links, as JSON lines."""
     form = form_of(as_json)
     with guarded(form):
+        if file != "-" and Path(file).exists() and not overwrite:
+            raise InvalidInput(f"{file} exists already; pass --overwrite to replace it.")
         done = _exported(opening(context, database, tenant), file)
         told = f"{done.memories:,} memories and {done.associations:,} associations written."
         _finish(done, form if file != "-" else Form.HUMAN, told)
@@ -82,8 +86,8 @@ def _restore(
     form = form_of(as_json)
     with guarded(form):
         target = _target(opening(context, database, tenant))
-        if target.exists() and not yes and sys.stdin.isatty():
-            typer.confirm(f"Replace {target}, with all it holds?", abort=True, err=True)
+        if target.exists() and not yes:
+            confirm(f"Replace {target}, with all it holds?")
         _put_back(backup, target)
         _finish(Restored(path=str(target)), form, f"{target} holds what {backup} held.")
 
@@ -92,7 +96,11 @@ def _exported(opened: Opening, file: str) -> Exported:
     from remanence.cli.progress import progress
     from remanence.transfer import export_memory
 
-    with opened.memory() as memory, _written(file) as target, progress("export") as report:
+    with (
+        opened.memory(create=False) as memory,
+        _written(file) as target,
+        progress("export") as report,
+    ):
         return export_memory(memory, target, report)
 
 

@@ -103,7 +103,8 @@ def moment_of(what: str, value: object) -> datetime:
         raise InvalidInput(f"{what} must be a datetime, not {type(value).__name__}.")
     if value.utcoffset() is None:
         raise InvalidInput(
-            f"{what} has no time zone; pass e.g. datetime.now(timezone.utc), not a naive datetime."
+            f"{what} has no time zone; write {value.isoformat()}Z, or pass a datetime with "
+            "tzinfo=timezone.utc."
         )
     try:
         return value.astimezone(UTC)

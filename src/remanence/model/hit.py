@@ -22,7 +22,7 @@ class Hit:
     score: float
     signals: Mapping[str, float]
     passage: str
-    details: Mapping[str, float] = field(default_factory=dict)
+    details: Mapping[str, float] = field(default_factory=dict, repr=False)
     similarity: float | None = None
 
     @property

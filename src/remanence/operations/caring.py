@@ -32,6 +32,7 @@ class Backup:
     """Where the copy goes."""
 
     target: Path = given("the file to write", ..., positional=True)
+    overwrite: bool = given("replace a file that is there already", False)
 
 
 def _stats(memory: Memory, request: Nothing) -> Stats:
@@ -49,7 +50,7 @@ def _doctor(memory: Memory, request: Doctor) -> Examination:
 
 
 def _backup(memory: Memory, request: Backup, progress: Progress | None) -> Copied:
-    path = memory.backup(request.target, progress)
+    path = memory.backup(request.target, progress, overwrite=request.overwrite)
     return Copied(path=path, bytes=path.stat().st_size)
 
 

@@ -36,8 +36,17 @@ def _filtered(
     row = int(columns.rows_of(np.array([key]))[0])
     for name, mask in conditions(query, columns, store, partition):
         if row < 0 or not mask[row]:
-            return WhyNot(stage="filter", explanation=f"It does not satisfy {name!r}.")
+            return WhyNot(stage="filter", explanation=_unmet(name))
     return None
+
+
+def _unmet(condition: str) -> str:
+    if condition == "state":
+        return (
+            "It is not active (archived, superseded or quarantined): search with states=, or bring "
+            'it back with update(id, state="active").'
+        )
+    return f"It does not satisfy {condition!r}."
 
 
 def _ranked(recall: Recall, query: Query, key: int) -> WhyNot:
