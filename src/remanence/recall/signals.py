@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from remanence.model.embedding import FloatArray
-from remanence.recall.columns import ROLES
+from remanence.recall.columns import ALONE, ROLES
 from remanence.recall.scene import WINDOW, Scene, figures_of, flagged
 from remanence.text.flags import NAMES, NUMBER, QUESTION
 
@@ -110,7 +110,9 @@ def _answers(s: Scene) -> FloatArray:
 
 
 def _by_user(s: Scene) -> FloatArray:
-    return flagged(s.columns.role[s.rows] != ROLES["assistant"])
+    """0 for what a nameless assistant said; whoever has a name takes part as a person."""
+    nameless = s.columns.speaker[s.rows] == ALONE
+    return flagged((s.columns.role[s.rows] != ROLES["assistant"]) | ~nameless)
 
 
 def _when(wanted: bool, figures: FloatArray) -> FloatArray:
