@@ -42,7 +42,7 @@ TIME_PRIOR = {"time": 0.3, "time.words": 0.2}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """One question's pool: its signals, which of it is gold, and how much of the gold is there."""
+    """One question's pool: its signals, and which of it is gold."""
 
     dataset: str
     corpus: str

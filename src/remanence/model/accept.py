@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from remanence.errors import InvalidInput, NotFound
-from remanence.model.memory import Kind, State
+from remanence.model.memory import Kind, State, aware
 
 MAX_TEXT = 1_000_000
 MAX_LABEL = 1_024
@@ -99,15 +99,9 @@ def moment_of(what: str, value: object) -> datetime:
             if isinstance(error, InvalidInput):
                 raise
             raise InvalidInput(f"{what} {value[:40]!r} is not an ISO 8601 date and time.") from None
-    if not isinstance(value, datetime):
-        raise InvalidInput(f"{what} must be a datetime, not {type(value).__name__}.")
-    if value.utcoffset() is None:
-        raise InvalidInput(
-            f"{what} has no time zone; write {value.isoformat()}Z, or pass a datetime with "
-            "tzinfo=timezone.utc."
-        )
+    moment = aware(what, value)
     try:
-        return value.astimezone(UTC)
+        return moment.astimezone(UTC)
     except OverflowError:
         raise InvalidInput(f"{what} lies outside the years 1 to 9999.") from None
 

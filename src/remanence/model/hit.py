@@ -27,7 +27,7 @@ class Hit:
 
     @property
     def relevance(self) -> float:
-        """The score squeezed into 0 to 1, for display and thresholds."""
+        """The score squeezed into 0 to 1, for display; it compares hits of one search."""
         return 1 / (1 + math.exp(-max(-60.0, min(60.0, self.score))))
 
 

@@ -52,13 +52,14 @@ def same_json(one: Metadata, other: Metadata) -> bool:
     return json.dumps(dict(one), sort_keys=True) == json.dumps(dict(other), sort_keys=True)
 
 
-def aware(what: str, value: datetime) -> datetime:
+def aware(what: str, value: object) -> datetime:
     """The datetime itself if it carries a time zone, or `InvalidInput`."""
     if not isinstance(value, datetime):
         raise InvalidInput(f"{what} must be a datetime, not {type(value).__name__}.")
-    if value.tzinfo is None or value.utcoffset() is None:
+    if value.utcoffset() is None:
         raise InvalidInput(
-            f"{what} has no time zone; pass e.g. datetime.now(timezone.utc), not a naive datetime."
+            f"{what} has no time zone; write {value.isoformat()}Z, or pass a datetime with "
+            "tzinfo=timezone.utc."
         )
     return value
 

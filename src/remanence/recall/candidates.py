@@ -25,10 +25,9 @@ TIME_SHARE = 0.3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pool:
-    """The rows to be ranked, and the cosine of each where the index gave one."""
+    """The rows to be ranked, and all rows that were considered for it."""
 
     rows: Rows
-    dense: FloatArray
     considered: Rows
 
 
@@ -62,7 +61,7 @@ def choose_pool(
     chosen = rows[order[:size]]
     if len(chosen) < least:
         chosen = _filled(columns, allowed, chosen, least)
-    return Pool(chosen, dense[chosen], rows)
+    return Pool(chosen, rows)
 
 
 def _gather(
