@@ -7,12 +7,14 @@ RemanenceError
 ├── StoreError
 │   ├── StoreBusy           another process holds the write lock past the timeout
 │   ├── StoreFull           the disk or a quota is full; nothing was half-written
+│   ├── StoreUnavailable    the database server does not answer, or refuses the connection
 │   ├── StoreCorrupt        the file is not a Remanence store or is damaged
 │   └── StoreVersion        a library or schema too old or too new
 ├── EmbedderError
 │   ├── ModelMissing        the model's files are not there
 │   ├── ModelInvalid        the files are there and not what they should be
 │   └── EmbedderUnavailable an embeddings endpoint does not answer
+├── IndexUnavailable        a vector index that follows the store is down or behind
 ├── ConfigError             a setting cannot be read or understood
 └── Closed                  the memory was used after close()
 """
@@ -48,6 +50,10 @@ class StoreFull(StoreError):
     """The disk is full: the write was rolled back, reads go on. Free space and try again."""
 
 
+class StoreUnavailable(StoreError):
+    """The database server does not answer or refuses the connection; the message says why."""
+
+
 class StoreCorrupt(StoreError):
     """The file is damaged or not a Remanence store. Run `rem doctor`, or restore a backup."""
 
@@ -70,6 +76,10 @@ class ModelInvalid(EmbedderError):
 
 class EmbedderUnavailable(EmbedderError):
     """The embeddings endpoint did not answer as it should."""
+
+
+class IndexUnavailable(RemanenceError):
+    """A vector index that follows the store is down or behind; the store itself has everything."""
 
 
 class ConfigError(RemanenceError):

@@ -407,8 +407,8 @@ class Memory:
         Stop it at any time: the next call goes on where this one stopped. When all is done, the
         vectors of former embedders are removed.
         """
-        done = self.parts.writer.embed_missing(progress)
-        self.parts.store.forget_embedders(self.parts.embedder.fingerprint)
+        done = self.parts.writer.embed_missing(self.tenant, progress)
+        self.parts.store.forget_embedders(self.tenant, self.parts.embedder.fingerprint)
         return done
 
     def doctor(self, *, repair: bool = False) -> list[Finding]:

@@ -192,3 +192,29 @@ def test_a_writer_that_waits_too_long_is_told(tmp_path: Path) -> None:
     add(waiter, memory("x"))
     holder.close()
     waiter.close()
+
+
+ALONE = """
+import sys
+from remanence.store.sqlite import SqliteStore
+with SqliteStore(sys.argv[1]).alone("sweep") as alone:
+    print(alone, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_only_one_process_is_alone_and_its_death_frees_the_place(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    store = SqliteStore(path)
+    other = subprocess.Popen(
+        [sys.executable, "-c", ALONE, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert other.stdout is not None
+    assert other.stdout.readline() == b"True\n"
+    with store.alone("sweep") as here, store.alone("another thing") as elsewhere:
+        assert (here, elsewhere) == (False, True)
+    other.kill()
+    other.communicate()
+    with store.alone("sweep") as here:
+        assert here
+    store.close()

@@ -11,7 +11,6 @@ import pytest
 
 from remanence.errors import Closed, StoreError
 from remanence.index.bits import BitsIndex
-from remanence.index.bits import shelf as shelf_module
 from remanence.model.embedding import Fingerprint, quantised
 from remanence.ports.store import StoredPiece
 from remanence.testing.vector_index import (
@@ -74,18 +73,6 @@ def test_many_changes_do(source: CountingSource) -> None:
     source.put(3, memories(1500, seed=4, first=100_000))
     index.nearest(3, QUERY, 5)
     assert source.scans == [3, 3]
-
-
-def test_far_behind_it_starts_again(
-    source: CountingSource, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shelf_module, "_FAR_BEHIND", 10)
-    index = opened(source)
-    index.nearest(1, QUERY, 5)
-    change_some(source, 900, step=1)
-    assert recall(index, source) == 1
-    assert source.scans[:2] == [1, 1]
-    assert index.stats().position == source.position()
 
 
 def test_the_budget_lets_go_of_what_was_not_used_lately(source: CountingSource) -> None:
@@ -171,11 +158,13 @@ def test_after_a_flush_nothing_of_an_erased_memory_is_in_the_file(
 
 def test_a_memory_that_vanishes_in_between_is_made_up_for(source: CountingSource) -> None:
     class Vanishing(PieceSource):
-        def pieces(self, fingerprint: Fingerprint, keys: Sequence[int]) -> list[StoredPiece]:
+        def pieces(
+            self, fingerprint: Fingerprint, partition: int, keys: Sequence[int]
+        ) -> list[StoredPiece]:
             if len(keys) > 5 and not self.done:
                 self.done = True
                 self.remove(1, list(keys)[5:])
-            return super().pieces(fingerprint, keys)
+            return super().pieces(fingerprint, partition, keys)
 
     vanishing = Vanishing()
     vanishing.done = False

@@ -7,7 +7,8 @@ from importlib.resources import files
 
 import pytest
 
-from remanence.store.sqlite import SqliteStore, statements
+from remanence.store.blocks import blocks
+from remanence.store.sqlite import SqliteStore
 from remanence.store.sqlite.statements import migrations, sql
 
 PACKAGE = files("remanence.store.sqlite")
@@ -17,7 +18,7 @@ NAMES = re.findall(r"^-- name: (\w+)$", QUERIES, re.MULTILINE)
 
 
 def test_names_are_unique() -> None:
-    assert len(NAMES) == len(set(NAMES)) == len(statements._blocks())
+    assert len(NAMES) == len(set(NAMES)) == len(blocks("remanence.store.sqlite"))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -128,7 +128,7 @@ class _Bare:
         self._parts = parts
         self._corpus = corpus
         self._columns = parts.recall.views.columns(self._partition)
-        records = parts.store.records(self._columns.key.tolist())
+        records = parts.store.records(self._partition, self._columns.key.tolist())
         self._records = [records[key] for key in self._columns.key.tolist()]
 
     def outcomes(self, probe: Probe) -> list[Outcome]:

@@ -85,7 +85,7 @@ def _samples(
     )
     [scene] = memory.parts.recall.scenes(query)
     keys = scene.columns.key[scene.rows].tolist()
-    records = memory.parts.store.records(keys)
+    records = memory.parts.store.records(scene.partition, keys)
     for dataset, seen in ((corpus.dataset, scene), (corpus.dataset + ALONE, _alone(scene))):
         yield Sample(
             dataset=dataset,

@@ -2,12 +2,14 @@
 
 Everything is bounded by a tenant. A *partition* is a number that stands for one (tenant, user_id);
 a *key* is a number that stands for one memory, never used twice. Keys and partitions never leave
-the process; ids do. Failures are `StoreError`s; a failed write has changed nothing.
+the process; ids do. A partition is known once `partitions` or `key_of` has named it. Failures are
+`StoreError`s; a failed write has changed nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -47,10 +49,9 @@ class Trait(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One entry of the change feed: look at this memory again."""
+    """One entry of a partition's change feed: look at this memory again."""
 
     seq: int
-    partition: int
     key: int
 
 
@@ -105,8 +106,8 @@ class Archive(Protocol):
     ) -> None:
         """Record whether a memory helped; `NotFound` if it is not this tenant's."""
 
-    def scan(self, tenant: str | None, after: int = 0) -> Iterator[tuple[int, MemoryRecord]]:
-        """Every memory in order of key, in any state, streamed with its key."""
+    def scan(self, tenant: str, after: int = 0) -> Iterator[tuple[int, MemoryRecord]]:
+        """Every memory of the tenant in order of key, in any state, streamed with its key."""
 
 
 class Links(Protocol):
@@ -133,11 +134,14 @@ class RecallSource(Protocol):
     def partitions(self, reach: Reach) -> list[int]:
         """The partitions a read may see; those that do not exist yet are left out."""
 
-    def position(self) -> int:
-        """The newest `seq` of the change feed; cheap enough for every search."""
+    def position(self, partition: int) -> int:
+        """The newest `seq` of the partition's feed; cheap enough for every search.
 
-    def changes(self, after: int, limit: int) -> list[Change]:
-        """Feed entries after `after`, in order."""
+        It never falls, and no entry up to it comes later: what was read up to a position is all.
+        """
+
+    def changes(self, partition: int, after: int, limit: int) -> list[Change]:
+        """The partition's feed entries after `after`, in order."""
 
     def traits(self, partition: int, keys: Sequence[int] | None = None) -> Iterator[Trait]:
         """Traits of a partition's memories, or of the given keys that are in it, streamed."""
@@ -151,8 +155,15 @@ class RecallSource(Protocol):
         A term that occurs more than `most` times hardly tells memories apart: None comes back.
         """
 
-    def records(self, keys: Sequence[int]) -> dict[int, MemoryRecord]:
-        """Whole records by key; keys that are gone are left out."""
+    def records(self, partition: int, keys: Sequence[int]) -> dict[int, MemoryRecord]:
+        """Whole records by key; keys that are gone, or of another partition, are left out."""
+
+    def watch(self, timeout_s: float) -> list[int]:
+        """Partitions written to since the last call, by any process; waits for one if need be.
+
+        A wake-up call, not a feed: it may name too many and, after a failure, miss some. What must
+        be exact compares positions. One thread of a process watches at a time.
+        """
 
     def key_of(self, tenant: str, id: str) -> tuple[int, int] | None:
         """(partition, key) of a tenant's memory."""
@@ -161,28 +172,32 @@ class RecallSource(Protocol):
 class Vectors(Protocol):
     """Stored pieces, by the embedder that made them."""
 
-    def pieces(self, fingerprint: Fingerprint, keys: Sequence[int]) -> list[StoredPiece]:
-        """All pieces of these memories made by that embedder, by key and part."""
+    def pieces(
+        self, fingerprint: Fingerprint, partition: int, keys: Sequence[int]
+    ) -> list[StoredPiece]:
+        """All pieces by that embedder of memories that are in the partition, by key and part."""
 
     def scan_vectors(
         self, fingerprint: Fingerprint, partition: int
     ) -> Iterator[tuple[int, int, bytes]]:
         """(key, part, vector) of a whole partition, by key and part."""
 
-    def unembedded(self, fingerprint: Fingerprint, limit: int) -> list[tuple[int, MemoryRecord]]:
-        """Memories that have no pieces from that embedder yet, oldest first."""
+    def unembedded(
+        self, tenant: str, fingerprint: Fingerprint, limit: int
+    ) -> list[tuple[int, MemoryRecord]]:
+        """The tenant's memories that have no pieces from that embedder yet, oldest first."""
 
-    def count_unembedded(self, fingerprint: Fingerprint) -> int:
+    def count_unembedded(self, tenant: str, fingerprint: Fingerprint) -> int:
         """How many those are."""
 
-    def put_pieces(self, made: Sequence[tuple[int, str, Pieces]]) -> int:
+    def put_pieces(self, tenant: str, made: Sequence[tuple[int, str, Pieces]]) -> int:
         """Store pieces for (key, text they were made from) and announce them in the feed.
 
         A memory that is gone or whose text changed meanwhile is passed over; how many were kept.
         """
 
-    def forget_embedders(self, keep: Fingerprint) -> int:
-        """Remove the pieces of every other embedder, in small transactions; how many."""
+    def forget_embedders(self, tenant: str, keep: Fingerprint) -> int:
+        """Remove the tenant's pieces of every other embedder, in small transactions; how many."""
 
 
 class Upkeep(Protocol):
@@ -191,6 +206,18 @@ class Upkeep(Protocol):
     @property
     def identity(self) -> str:
         """A name that is unique to this store and changes when it is restored."""
+
+    def tenants(self) -> list[str]:
+        """Every tenant that ever wrote, for care of the whole store."""
+
+    def alone(self, name: str) -> AbstractContextManager[bool]:
+        """Whether this caller alone, of all processes, is now at what `name` stands for.
+
+        Never waits. The death of the process that was alone ends it.
+        """
+
+    def bulk(self) -> AbstractContextManager[None]:
+        """Many writes are coming: what can be built after them is. Reads stay right meanwhile."""
 
     def backup(self, target: Path, progress: Progress | None = None) -> None:
         """A consistent copy, made while others read and write; appears whole or not at all."""

@@ -14,26 +14,33 @@ from remanence.ports.store import Keys
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nearest:
-    """Pieces nearest to a vector, best first: memory key, part and cosine of each."""
+    """Pieces nearest to a vector, best first: memory key, part and cosine of each.
+
+    `degraded` says why another index than the one asked for has answered, if so.
+    """
 
     keys: Keys
     parts: NDArray[np.int64]
     scores: FloatArray
+    degraded: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexStats:
-    """What the index holds in memory."""
+    """What the index holds, and how far behind the store it is (in feed entries it knows of)."""
 
     vectors: int
     bytes_in_memory: int
-    position: int
+    behind: int = 0
+    healthy: bool = True
+    detail: str = ""
 
 
 class VectorIndex(Protocol):
     """A cache over the store's pieces of one fingerprint; it can always be rebuilt from there.
 
-    Before every answer it applies the feed up to the store's position, idempotently. Thread-safe.
+    Before every answer it applies the partition's feed up to the store's position, idempotently;
+    one that cannot raises `IndexUnavailable`. Thread-safe.
     """
 
     def nearest(

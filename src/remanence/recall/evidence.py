@@ -66,11 +66,16 @@ class Evidence:
 
 
 def read_evidence(
-    store: Vectors, fingerprint: Fingerprint, columns: Columns, rows: Rows, query: QueryEmbedding
+    store: Vectors,
+    fingerprint: Fingerprint,
+    partition: int,
+    columns: Columns,
+    rows: Rows,
+    query: QueryEmbedding,
 ) -> Evidence:
     """Read the pieces of these rows (any order, -1 and repeats allowed) and compare them."""
     wanted = np.unique(rows[rows >= 0])
-    pieces = store.pieces(fingerprint, columns.key[wanted].tolist())
+    pieces = store.pieces(fingerprint, partition, columns.key[wanted].tolist())
     if not pieces:
         return no_evidence(len(query.tokens), len(query.vector))
     owners = columns.rows_of(np.array([piece.key for piece in pieces], np.int64))

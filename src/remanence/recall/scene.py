@@ -39,12 +39,14 @@ class Scene:
     """All that is known about one question and one partition's pool, computed once, on demand."""
 
     question: Question
+    partition: int
     columns: Columns
     pool: Pool
     words: WordScores  # of the question without the names of people
     evidence: Evidence
     token_weights: FloatArray
     people: frozenset[int]
+    degraded: str = ""
 
     @property
     def rows(self) -> Rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Callable
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from remanence.errors import EmbedderError
 from remanence.model.embedding import Fingerprint, FloatArray, QueryEmbedding
 from remanence.model.hit import Hit, Hits, Understanding
+from remanence.model.memory import MemoryRecord
 from remanence.model.query import Query
 from remanence.ports.embedder import Embedder
 from remanence.ports.store import Store
@@ -77,10 +79,11 @@ class Recall:
     def search(self, query: Query) -> Hits:
         """The memories that answer best, best first, each with its signals."""
         question = Question(query.text, query.now)
-        embedded, degraded = self._embed(query.text)
+        embedded, lost = self._embed(query.text)
         scenes = self._scenes(query, question, embedded)
         hits = self._hits(self.chosen(query, self.rank(query, scenes))) if scenes else []
-        return Hits(hits, understood=_understood(question, scenes), degraded=degraded)
+        degraded = dict.fromkeys([*lost, *(s.degraded for s in scenes if s.degraded)])
+        return Hits(hits, understood=_understood(question, scenes), degraded=tuple(degraded))
 
     def scenes(self, query: Query) -> list[Scene]:
         """The pools of a search, before they are ranked."""
@@ -133,9 +136,10 @@ class Recall:
         size = max(POOL, query.limit * 3 // 2)
         times = _in_period(columns, mask, question)
         pool = choose_pool(columns, mask, plain, nearest, times, size, query.limit)
-        evidence = self._evidence(columns, pool, embedded)
+        evidence = self._evidence(partition, columns, pool, embedded)
         weights = _token_weights(question, words, embedded)
-        return Scene(question, columns, pool, plain, evidence, weights, people)
+        told = "" if nearest is None else nearest.degraded
+        return Scene(question, partition, columns, pool, plain, evidence, weights, people, told)
 
     def _nearest(
         self,
@@ -151,11 +155,14 @@ class Recall:
         count = max(ALL_OF if len(columns) <= SMALL else BY_VECTOR, query.limit)
         return self.vectors().nearest(partition, embedded.vector, count, keys, exact=False)
 
-    def _evidence(self, columns: Columns, pool: Pool, embedded: QueryEmbedding | None) -> Evidence:
+    def _evidence(
+        self, partition: int, columns: Columns, pool: Pool, embedded: QueryEmbedding | None
+    ) -> Evidence:
         if embedded is None:
             return no_evidence()
         rows = np.concatenate([pool.rows, columns.neighbours(pool.rows, -1)])
-        return read_evidence(self._store, self._embedder.fingerprint, columns, rows, embedded)
+        fingerprint = self._embedder.fingerprint
+        return read_evidence(self._store, fingerprint, partition, columns, rows, embedded)
 
     def _shares(self, query: Query, scene: Scene, figures: FloatArray) -> FloatArray:
         fresh = self._freshness.shares(
@@ -163,9 +170,18 @@ class Recall:
         )
         return np.column_stack([self.ranker.shares(figures), *fresh])
 
+    def _records(self, ranked: Ranked) -> dict[int, MemoryRecord]:
+        wanted: defaultdict[int, list[int]] = defaultdict(list)
+        for scene, row in ranked.rows():
+            wanted[scene.partition].append(int(scene.columns.key[row]))
+        found: dict[int, MemoryRecord] = {}
+        for partition, keys in wanted.items():
+            found |= self._store.records(partition, keys)
+        return found
+
     def _hits(self, ranked: Ranked) -> list[Hit]:
         keys = ranked.keys()
-        records = self._store.records(keys)
+        records = self._records(ranked)
         told = zip(
             keys,
             ranked.rows(),

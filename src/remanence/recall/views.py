@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict
+from dataclasses import dataclass
 
 from remanence.ports.store import RecallSource
 from remanence.recall.columns import Columns, changed, columns_of
 
 FEED_STEP = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A partition's columns as they were at a position of its feed."""
+
+    columns: Columns
+    position: int
+    nbytes: int
 
 
 class Views:
@@ -18,10 +28,8 @@ class Views:
         self._source = source
         self._budget = budget_bytes
         self._lock = threading.RLock()
-        self._columns: OrderedDict[int, Columns] = OrderedDict()
+        self._held: OrderedDict[int, View] = OrderedDict()
         self._bytes = 0
-        self._sizes: dict[int, int] = {}
-        self._position = source.position()
 
     @property
     def nbytes(self) -> int:
@@ -31,46 +39,32 @@ class Views:
     def columns(self, partition: int) -> Columns:
         """The partition's columns, every write up to now included."""
         with self._lock:
-            self._catch_up()
-            found = self._columns.get(partition)
-            if found is None:
-                found = columns_of(self._source.traits(partition))
-                self._hold(partition, found)
-            self._columns.move_to_end(partition)
-            return found
+            held = self._held.get(partition)
+            newest = self._source.position(partition)
+            if held is None or held.position != newest:
+                held = self._moved(partition, held, newest)
+                self._hold(partition, held)
+            self._held.move_to_end(partition)
+            return held.columns
 
-    def _hold(self, partition: int, columns: Columns) -> None:
+    def _moved(self, partition: int, held: View | None, newest: int) -> View:
+        """The view at `newest`, or beyond: by the feed if it is short, else read afresh."""
+        entries = [] if held is None else self._source.changes(partition, held.position, FEED_STEP)
+        if held is None or len(entries) == FEED_STEP:
+            columns = columns_of(self._source.traits(partition))
+            return View(columns, newest, columns.nbytes)
+        keys = {entry.key for entry in entries}
+        traits = list(self._source.traits(partition, sorted(keys)))
+        columns = changed(held.columns, keys, traits)
+        return View(columns, entries[-1].seq if entries else newest, columns.nbytes)
+
+    def _hold(self, partition: int, view: View) -> None:
         self._drop(partition)
-        self._columns[partition] = columns
-        self._sizes[partition] = columns.nbytes
-        self._bytes += self._sizes[partition]
-        while len(self._columns) > 1 and self._bytes > self._budget:
-            self._drop(next(iter(self._columns)))
+        self._held[partition] = view
+        self._bytes += view.nbytes
+        while len(self._held) > 1 and self._bytes > self._budget:
+            self._drop(next(iter(self._held)))
 
     def _drop(self, partition: int) -> None:
-        if self._columns.pop(partition, None) is not None:
-            self._bytes -= self._sizes.pop(partition)
-
-    def _catch_up(self) -> None:
-        newest = self._source.position()
-        if newest == self._position:
-            return
-        entries = self._source.changes(self._position, FEED_STEP)
-        if len(entries) == FEED_STEP:
-            for partition in list(self._columns):
-                self._drop(partition)
-            self._position = newest
-            return
-        touched: defaultdict[int, set[int]] = defaultdict(set)
-        for entry in entries:
-            touched[entry.partition].add(entry.key)
-        for partition, keys in touched.items():
-            if partition in self._columns:
-                self._move(partition, keys)
-        self._position = entries[-1].seq if entries else newest
-
-    def _move(self, partition: int, keys: set[int]) -> None:
-        before = self._columns[partition]
-        traits = list(self._source.traits(partition, sorted(keys)))
-        self._drop(partition)
-        self._hold(partition, changed(before, keys, traits))
+        held = self._held.pop(partition, None)
+        self._bytes -= held.nbytes if held is not None else 0

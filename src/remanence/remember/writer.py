@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -29,7 +30,7 @@ class Writer:
         self._store = store
         self._embedder = embedder
         self._clock = clock
-        self._owed = True
+        self._settled: set[str] = set()  # tenants whose every memory has vectors
 
     def insert(
         self, tenant: str, records: Sequence[MemoryRecord], request: object, key: str | None
@@ -41,7 +42,7 @@ class Writer:
         ]
         receipt = None if key is None else _receipt(key, request)
         written = self._write(tenant, actions, receipt)
-        self._pay_some()
+        self._pay_some(tenant)
         return written
 
     def revise(
@@ -67,7 +68,7 @@ class Writer:
             expected=record.version,
         )
         written = self._write(record.tenant, [change])[0]
-        self._pay_some()
+        self._pay_some(record.tenant)
         return written
 
     def change_all(
@@ -93,26 +94,27 @@ class Writer:
         if records:
             self._write(records[0].tenant, [Remove(id=record.id) for record in records])
 
-    def embed_missing(self, progress: Progress | None = None) -> int:
+    def embed_missing(self, tenant: str, progress: Progress | None = None) -> int:
         """Embed what has no vectors of the present embedder yet; stop and go on at any time."""
         fingerprint = self._embedder.fingerprint
-        total = self._store.count_unembedded(fingerprint)
+        total = self._store.count_unembedded(tenant, fingerprint)
         done = 0
-        for step in self._missing():
+        for step in self._missing(tenant):
             done += step
             if progress:
                 progress(min(done, total), total)
-        self._owed = False
+        self._settled.add(tenant)
         return done
 
-    def _missing(self) -> Iterator[int]:
-        while found := self._store.unembedded(self._embedder.fingerprint, CHUNK):
-            yield self._embed_stored(found)
+    def _missing(self, tenant: str) -> Iterator[int]:
+        while found := self._store.unembedded(tenant, self._embedder.fingerprint, CHUNK):
+            yield self._embed_stored(tenant, found)
 
-    def _embed_stored(self, found: Sequence[tuple[int, MemoryRecord]]) -> int:
+    def _embed_stored(self, tenant: str, found: Sequence[tuple[int, MemoryRecord]]) -> int:
         made = embedded([record for _, record in found], self._embedder)
         self._store.put_pieces(
-            [(key, record.text, pieces) for (key, record), pieces in zip(found, made, strict=True)]
+            tenant,
+            [(key, record.text, pieces) for (key, record), pieces in zip(found, made, strict=True)],
         )
         return len(found)
 
@@ -120,18 +122,17 @@ class Writer:
         try:
             return embedded(records, self._embedder)
         except EmbedderError:
-            self._owed = True
+            self._settled -= {record.tenant for record in records}
             return [None] * len(records)
 
-    def _pay_some(self) -> None:
+    def _pay_some(self, tenant: str) -> None:
         """Once the embedder works again, catch up a little with every write."""
-        if not self._owed:
+        if tenant in self._settled:
             return
-        try:
-            found = self._store.unembedded(self._embedder.fingerprint, INSTALMENT)
-            self._owed = bool(found) and self._embed_stored(found) == INSTALMENT
-        except EmbedderError:
-            self._owed = True
+        with suppress(EmbedderError):
+            found = self._store.unembedded(tenant, self._embedder.fingerprint, INSTALMENT)
+            if not found or self._embed_stored(tenant, found) < INSTALMENT:
+                self._settled.add(tenant)
 
     def _write(
         self, tenant: str, actions: Sequence[Action], receipt: Receipt | None = None

@@ -26,7 +26,7 @@ import numpy as np
 from remanence.index.bits.signs import SignBits, words_for
 from remanence.model.embedding import Fingerprint
 
-_MAGIC = b"REMBITS1"
+_MAGIC = b"REMBITS2"
 _PLACE = struct.Struct("<8sQQ16s")
 _HEAD = _PLACE.size + 16
 _TEMPORARY = ".part"
@@ -49,9 +49,10 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Where a partition's arrays lie."""
+    """Where a partition's arrays lie, and how far they have followed its feed."""
 
     partition: int
+    position: int
     rows: int
     key_bytes: int
     offset: int
@@ -65,7 +66,6 @@ class CacheFile:
 
     path: Path
     dimension: int
-    position: int
     entries: dict[int, Entry]
 
     def read(self, partition: int) -> SignBits | None:
@@ -96,19 +96,19 @@ def opened(path: Path, owner: Owner) -> CacheFile | None:
 
 
 def written(
-    path: Path, owner: Owner, position: int, partitions: Iterable[tuple[int, SignBits]]
+    path: Path, owner: Owner, partitions: Iterable[tuple[int, int, SignBits]]
 ) -> CacheFile | None:
-    """Replace the file as a whole; nothing if it could not be written."""
+    """Replace the file by these (partition, position, bits); nothing if that could not be done."""
     try:
         _sweep(path)
         with _replacing(path) as file:
-            entries = [_write_bits(file, partition, bits) for partition, bits in partitions]
-            _write_directory(file, owner, position, entries)
+            entries = [_write_bits(file, *partition) for partition in partitions]
+            _write_directory(file, owner, entries)
     except OSError as problem:
         _log.warning("index file %s is not written: %s", path, problem)
         return None
     by_partition = {entry.partition: entry for entry in entries}
-    return CacheFile(path, owner.fingerprint.dimension, position, by_partition)
+    return CacheFile(path, owner.fingerprint.dimension, by_partition)
 
 
 def removed(path: Path) -> None:
@@ -127,9 +127,8 @@ def _opened(path: Path, owner: Owner) -> CacheFile:
     directory = bytes(_read_at(path, offset, size))
     if _digest(head[: _PLACE.size] + directory) != head[_PLACE.size :]:
         raise ValueError("its directory is damaged")
-    found = json.loads(directory)
-    entries = {entry["partition"]: Entry(**entry) for entry in found["entries"]}
-    return CacheFile(path, owner.fingerprint.dimension, found["position"], entries)
+    entries = {entry["partition"]: Entry(**entry) for entry in json.loads(directory)}
+    return CacheFile(path, owner.fingerprint.dimension, entries)
 
 
 @contextmanager
@@ -148,16 +147,15 @@ def _replacing(path: Path) -> Iterator[IO[bytes]]:
         raise
 
 
-def _write_directory(file: IO[bytes], owner: Owner, position: int, entries: list[Entry]) -> None:
-    listed = [asdict(entry) for entry in entries]
-    directory = json.dumps({"position": position, "entries": listed}).encode()
+def _write_directory(file: IO[bytes], owner: Owner, entries: list[Entry]) -> None:
+    directory = json.dumps([asdict(entry) for entry in entries]).encode()
     place = _PLACE.pack(_MAGIC, file.tell(), len(directory), owner.digest())
     file.write(directory)
     file.seek(0)
     file.write(place + _digest(place + directory))
 
 
-def _write_bits(file: IO[bytes], partition: int, bits: SignBits) -> Entry:
+def _write_bits(file: IO[bytes], partition: int, position: int, bits: SignBits) -> Entry:
     offset = file.tell()
     keys = bits.keys.tobytes()
     blocks = (keys, bytes(-len(keys) % 8), np.ascontiguousarray(bits.planes).data.cast("B"))
@@ -166,7 +164,8 @@ def _write_bits(file: IO[bytes], partition: int, bits: SignBits) -> Entry:
         hashed.update(block)
         file.write(block)
     size = file.tell() - offset
-    return Entry(partition, len(bits), bits.keys.itemsize, offset, size, hashed.hexdigest())
+    rows, key_bytes = len(bits), bits.keys.itemsize
+    return Entry(partition, position, rows, key_bytes, offset, size, hashed.hexdigest())
 
 
 def _sweep(path: Path) -> None:

@@ -67,7 +67,7 @@ class BitsIndex:
             return _best(self._estimated(held, query, limit, allowed), limit)
         for attempt in range(_ATTEMPTS):
             held = self._current(partition, afresh=attempt == _ATTEMPTS - 1)
-            found, whole = self._search(held, query, limit, allowed)
+            found, whole = self._search(partition, held, query, limit, allowed)
             if whole or len(found.keys) >= limit:
                 break
         return _best(found, limit)
@@ -76,9 +76,7 @@ class BitsIndex:
         """As in `VectorIndex`."""
         with self._lock:
             shelf = self._shelf
-            return IndexStats(
-                vectors=shelf.vectors, bytes_in_memory=shelf.nbytes, position=shelf.position
-            )
+            return IndexStats(vectors=shelf.vectors, bytes_in_memory=shelf.nbytes)
 
     def flush(self) -> None:
         """As in `VectorIndex`; what was erased before is not in the new file."""
@@ -112,7 +110,7 @@ class BitsIndex:
             return self._shelf.partition(partition, afresh=afresh)
 
     def _search(
-        self, held: Partition, query: FloatArray, limit: int, allowed: Keys | None
+        self, number: int, held: Partition, query: FloatArray, limit: int, allowed: Keys | None
     ) -> tuple[Nearest, bool]:
         """Scored pieces, and whether every memory chosen was still in the store."""
         if allowed is not None:
@@ -120,7 +118,7 @@ class BitsIndex:
         keys = held.candidates(query, self._wanted(len(held.bits), limit))
         if not len(keys):
             return held.rows.scored(query), True
-        pieces = self._source.pieces(self._fingerprint, keys.tolist())
+        pieces = self._source.pieces(self._fingerprint, number, keys.tolist())
         packed = ((piece.key, piece.part, piece.vector) for piece in pieces)
         read = unpacked(packed, self._fingerprint.dimension)
         whole = len(np.unique(read.keys)) == len(keys)

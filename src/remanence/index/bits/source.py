@@ -12,13 +12,15 @@ from remanence.ports.store import Change, StoredPiece
 class Source(Protocol):
     """The part of `RecallSource` and `Vectors` that an index needs; every store fulfils it."""
 
-    def position(self) -> int:
+    def position(self, partition: int) -> int:
         """As in `RecallSource`."""
 
-    def changes(self, after: int, limit: int) -> list[Change]:
+    def changes(self, partition: int, after: int, limit: int) -> list[Change]:
         """As in `RecallSource`."""
 
-    def pieces(self, fingerprint: Fingerprint, keys: Sequence[int]) -> list[StoredPiece]:
+    def pieces(
+        self, fingerprint: Fingerprint, partition: int, keys: Sequence[int]
+    ) -> list[StoredPiece]:
         """As in `Vectors`."""
 
     def scan_vectors(

@@ -2,6 +2,6 @@
 
 from remanence.store.sqlite.backups import restore
 from remanence.store.sqlite.store import SqliteStore
-from remanence.store.sqlite.words import Words
+from remanence.store.words import Words
 
 __all__ = ["SqliteStore", "Words", "restore"]

@@ -13,16 +13,16 @@ from remanence.model.filter import Filter
 from remanence.model.memory import MemoryRecord, Revision
 from remanence.model.scope import Reach
 from remanence.model.write import Batch, Remove, Written
-from remanence.store.sqlite.database import Database
-from remanence.store.sqlite.erasing import Eraser
-from remanence.store.sqlite.filters import reached, statement
-from remanence.store.sqlite.rows import (
+from remanence.store.rows import (
     Row,
     before_values,
     micros,
     moment,
     packed_id,
 )
+from remanence.store.sqlite.database import Database
+from remanence.store.sqlite.erasing import Eraser
+from remanence.store.sqlite.filters import reached, statement
 from remanence.store.sqlite.statements import fetch_all, run
 from remanence.store.sqlite.writing import Writing
 
@@ -102,18 +102,15 @@ class SqliteArchive:
             values = (place[1], int(useful), query, micros(at))
             run(connection, "insert_feedback", values)
 
-    def scan(self, tenant: str | None, after: int = 0) -> Iterator[tuple[int, MemoryRecord]]:
-        """Every memory in order of key; read in chunks, so no read stays open between them."""
+    def scan(self, tenant: str, after: int = 0) -> Iterator[tuple[int, MemoryRecord]]:
+        """The tenant's memories by key; read in chunks, so no read stays open between them."""
         while chunk := self._chunk(tenant, after):
             yield from chunk
             after = chunk[-1][0]
 
-    def _chunk(self, tenant: str | None, after: int) -> list[tuple[int, MemoryRecord]]:
+    def _chunk(self, tenant: str, after: int) -> list[tuple[int, MemoryRecord]]:
         with self._database.reading() as connection:
-            if tenant is None:
-                rows = fetch_all(connection, "scan", (after, _CHUNK))
-            else:
-                rows = fetch_all(connection, "scan_tenant", (after, tenant, _CHUNK))
+            rows = fetch_all(connection, "scan_tenant", (after, tenant, _CHUNK))
             return [(row[0], self._database.record(connection, row)) for row in rows]
 
     def _row(self, connection: apsw.Connection, tenant: str, id: str) -> Row | None:

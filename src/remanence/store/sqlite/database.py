@@ -9,9 +9,9 @@ import apsw
 from remanence.errors import StoreCorrupt
 from remanence.model.memory import MemoryRecord
 from remanence.model.scope import Reach
+from remanence.store.rows import RECORD_WIDTH, Owner, Row, record_of, row_digest, spelled_id
 from remanence.store.sqlite.connections import Connections
 from remanence.store.sqlite.opening import Settings, check_library, create_file
-from remanence.store.sqlite.rows import RECORD_WIDTH, Owner, Row, record_of, row_digest, spelled_id
 from remanence.store.sqlite.schema import meta, prepare
 from remanence.store.sqlite.statements import fetch_value, run
 

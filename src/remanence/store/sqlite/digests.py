@@ -10,7 +10,7 @@ import apsw
 import orjson
 
 from remanence.model.memory import Kind, State
-from remanence.store.sqlite.rows import (
+from remanence.store.rows import (
     KIND_CODES,
     KINDS,
     RECORD_WIDTH,

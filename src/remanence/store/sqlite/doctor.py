@@ -12,11 +12,11 @@ import orjson
 from remanence.errors import InvalidInput
 from remanence.model.embedding import Fingerprint
 from remanence.model.stats import Finding
+from remanence.store.labels import Label, labels
+from remanence.store.rows import spelled_id
 from remanence.store.sqlite.database import Database
 from remanence.store.sqlite.digests import damaged_keys, quarantine
-from remanence.store.sqlite.labels import Label, labels
 from remanence.store.sqlite.placing import embedder_id
-from remanence.store.sqlite.rows import spelled_id
 from remanence.store.sqlite.statements import fetch_all, fetch_value, run
 from remanence.store.sqlite.words import rebuild
 

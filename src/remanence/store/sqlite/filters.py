@@ -27,8 +27,8 @@ from remanence.model.filter import (
     Scalar,
 )
 from remanence.model.scope import Reach
-from remanence.store.sqlite.labels import label_value
-from remanence.store.sqlite.rows import KIND_CODES, STATE_CODES, micros
+from remanence.store.labels import label_value
+from remanence.store.rows import KIND_CODES, STATE_CODES, micros
 from remanence.store.sqlite.statements import sql
 
 _MOST_VALUES = 30_000

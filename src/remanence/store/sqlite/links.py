@@ -8,8 +8,7 @@ import apsw
 
 from remanence.errors import InvalidInput, NotFound
 from remanence.model.memory import Association, Related, State, unit_interval
-from remanence.store.sqlite.database import Database
-from remanence.store.sqlite.rows import (
+from remanence.store.rows import (
     RECORD_WIDTH,
     STATE_CODES,
     Row,
@@ -18,6 +17,7 @@ from remanence.store.sqlite.rows import (
     packed_id,
     spelled_id,
 )
+from remanence.store.sqlite.database import Database
 from remanence.store.sqlite.statements import fetch_all, fetch_value, run
 
 _CHUNK = 500

@@ -11,7 +11,8 @@ import apsw
 
 from remanence.errors import ConfigError, StoreError, StoreVersion
 from remanence.store.sqlite.faults import translated
-from remanence.store.sqlite.words import Words, register
+from remanence.store.sqlite.words import register
+from remanence.store.words import Words
 
 DURABILITIES = {"full": "FULL", "normal": "NORMAL"}
 IN_MEMORY = ":memory:"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -11,35 +12,54 @@ from remanence.model.filter import Filter
 from remanence.model.memory import MemoryRecord
 from remanence.model.scope import Reach
 from remanence.ports.store import Change, Keys, Trait
+from remanence.store.rows import KINDS, STATES, packed_id
 from remanence.store.sqlite.database import Database
 from remanence.store.sqlite.filters import statement, within
 from remanence.store.sqlite.numbers import bound, parsed
-from remanence.store.sqlite.rows import KINDS, STATES, packed_id
 from remanence.store.sqlite.statements import fetch_all, fetch_value, run
-from remanence.store.sqlite.words import prefixed
+from remanence.store.words import prefixed
 
 _CHUNK = 5000
+_LOOK_S = 0.05
 
 
 class SqliteRecall:
     """The RecallSource port."""
 
     _database: Database
+    _watched: int | None = None
 
     def partitions(self, reach: Reach) -> list[int]:
         """The partitions a read may see."""
         with self._database.reading() as connection:
             return self._database.partitions(connection, reach)
 
-    def position(self) -> int:
-        """The newest `seq` of the change feed."""
+    def position(self, partition: int) -> int:
+        """The newest `seq` of the partition's feed."""
         with self._database.reading() as connection:
-            return int(fetch_value(connection, "position"))
+            return int(fetch_value(connection, "position", (partition,)))
 
-    def changes(self, after: int, limit: int) -> list[Change]:
-        """Feed entries after `after`, in order."""
+    def changes(self, partition: int, after: int, limit: int) -> list[Change]:
+        """The partition's feed entries after `after`, in order."""
         with self._database.reading() as connection:
-            return [Change._make(row) for row in run(connection, "changes", (after, limit))]
+            rows = run(connection, "changes", (partition, after, limit))
+            return [Change._make(row) for row in rows]
+
+    def watch(self, timeout_s: float) -> list[int]:
+        """Partitions written to since the last call; SQLite has no bell, so this looks often."""
+        deadline = time.monotonic() + timeout_s
+        while not (found := self._written_to()) and time.monotonic() < deadline:
+            time.sleep(min(_LOOK_S, max(deadline - time.monotonic(), 0)))
+        return found
+
+    def _written_to(self) -> list[int]:
+        with self._database.reading() as connection:
+            newest = fetch_value(connection, "newest_change")
+            seen = newest if self._watched is None else self._watched
+            self._watched = newest
+            if newest == seen:
+                return []
+            return [row[0] for row in run(connection, "changed_partitions", (seen, newest))]
 
     def traits(self, partition: int, keys: Sequence[int] | None = None) -> Iterator[Trait]:
         """Traits by key; read in chunks, so no read stays open between them."""
@@ -66,10 +86,10 @@ class SqliteRecall:
             ]
         return [keys if len(keys) <= most else None for keys in found]
 
-    def records(self, keys: Sequence[int]) -> dict[int, MemoryRecord]:
-        """Whole records by key; keys that are gone are left out."""
+    def records(self, partition: int, keys: Sequence[int]) -> dict[int, MemoryRecord]:
+        """Whole records by key; keys that are gone, or of another partition, are left out."""
         with self._database.reading() as connection:
-            rows = fetch_all(connection, "records", (bound(keys),))
+            rows = fetch_all(connection, "records", (bound(keys), partition))
             return {row[0]: self._database.record(connection, row) for row in rows}
 
     def _keys_of(self, partition: int) -> Keys:

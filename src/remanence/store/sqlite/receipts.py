@@ -9,8 +9,8 @@ import apsw
 from remanence.errors import Conflict
 from remanence.model.memory import MemoryRecord
 from remanence.model.write import Batch, Receipt, Written
+from remanence.store.rows import micros, required_id
 from remanence.store.sqlite.database import Database
-from remanence.store.sqlite.rows import micros, required_id
 from remanence.store.sqlite.statements import run
 
 _ID_BYTES = 16

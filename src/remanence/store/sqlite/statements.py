@@ -1,21 +1,17 @@
-"""The store's SQL: named blocks of the `.sql` files, read once."""
+"""The store's SQL, by name, on a connection."""
 
 from __future__ import annotations
 
-import re
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import apsw
 
-_NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
-_FRAGMENT = re.compile(r"\{(\w+)\}")
+from remanence.store import blocks
 
 
 def sql(name: str) -> str:
-    """The statement of that name; `{other}` in it stands for the block called `other`."""
-    return _blocks()[name]
+    """The statement of that name."""
+    return blocks.blocks(__package__)[name]
 
 
 def run(connection: apsw.Connection, name: str, values: apsw.Bindings = ()) -> apsw.Cursor:
@@ -33,31 +29,6 @@ def fetch_value(connection: apsw.Connection, name: str, values: apsw.Bindings = 
     return connection.execute(sql(name), values).get
 
 
-@cache
 def migrations() -> list[tuple[int, str]]:
     """Every migration with its number, in order."""
-    found = files(__package__).joinpath("migrations").iterdir()
-    scripts = [(entry.name, entry.read_text("utf-8")) for entry in found if _is_sql(entry.name)]
-    return sorted((int(name[:4]), script) for name, script in scripts)
-
-
-@cache
-def _blocks() -> dict[str, str]:
-    blocks: dict[str, str] = {}
-    for entry in files(__package__).joinpath("queries").iterdir():
-        if _is_sql(entry.name):
-            parts = _NAME.split(entry.read_text("utf-8"))[1:]
-            blocks.update(zip(parts[::2], map(str.strip, parts[1::2]), strict=True))
-    return {name: _filled(block, blocks) for name, block in blocks.items()}
-
-
-def _filled(block: str, blocks: dict[str, str]) -> str:
-    def other(match: re.Match[str]) -> str:
-        inner = blocks.get(match[1])
-        return match[0] if inner is None else _filled(inner, blocks)
-
-    return _FRAGMENT.sub(other, block)
-
-
-def _is_sql(name: str) -> bool:
-    return name.endswith(".sql")
+    return blocks.migrations(__package__)

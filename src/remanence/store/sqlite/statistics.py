@@ -8,9 +8,9 @@ import apsw
 
 from remanence.model.embedding import Fingerprint
 from remanence.model.stats import StoreStats
+from remanence.store.rows import KINDS, STATES
 from remanence.store.sqlite.database import Database
 from remanence.store.sqlite.placing import embedder_id
-from remanence.store.sqlite.rows import KINDS, STATES
 from remanence.store.sqlite.statements import fetch_all, fetch_value, run
 
 # Sizes of single tables are read from every page; past this, only those of the files are given.

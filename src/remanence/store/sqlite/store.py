@@ -13,7 +13,7 @@ from remanence.store.sqlite.opening import Settings
 from remanence.store.sqlite.recall import SqliteRecall
 from remanence.store.sqlite.upkeep import SqliteUpkeep
 from remanence.store.sqlite.vectors import SqliteVectors
-from remanence.store.sqlite.words import Words
+from remanence.store.words import Words
 
 
 class SqliteStore(SqliteArchive, SqliteLinks, SqliteRecall, SqliteVectors, SqliteUpkeep):

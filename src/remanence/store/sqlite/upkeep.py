@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from remanence.clock import Clock
@@ -12,6 +13,8 @@ from remanence.store.sqlite.backups import backup
 from remanence.store.sqlite.database import Database
 from remanence.store.sqlite.doctor import Doctor
 from remanence.store.sqlite.erasing import Eraser
+from remanence.store.sqlite.solitude import alone
+from remanence.store.sqlite.statements import run
 from remanence.store.sqlite.statistics import stats
 
 
@@ -26,6 +29,19 @@ class SqliteUpkeep:
     def identity(self) -> str:
         """A name that is unique to this store and changes when it is restored."""
         return self._database.identity
+
+    def tenants(self) -> list[str]:
+        """Every tenant that ever wrote."""
+        with self._database.reading() as connection:
+            return [name for (name,) in run(connection, "tenants")]
+
+    def alone(self, name: str) -> AbstractContextManager[bool]:
+        """Whether this caller alone, of all processes, is now at what `name` stands for."""
+        return alone(self._database.path, self._database.identity, name)
+
+    def bulk(self) -> AbstractContextManager[None]:
+        """Nothing is built after many writes here; every write is whole."""
+        return nullcontext()
 
     def backup(self, target: Path, progress: Progress | None = None) -> None:
         """A consistent copy, made while others read and write; appears whole or not at all."""

@@ -23,7 +23,9 @@ class SqliteVectors:
 
     _database: Database
 
-    def pieces(self, fingerprint: Fingerprint, keys: Sequence[int]) -> list[StoredPiece]:
+    def pieces(
+        self, fingerprint: Fingerprint, partition: int, keys: Sequence[int]
+    ) -> list[StoredPiece]:
         """All pieces of these memories made by that embedder, by key and part."""
         with self._database.reading() as connection:
             embedder = embedder_id(connection, fingerprint)
@@ -47,55 +49,59 @@ class SqliteVectors:
             yield from found
             after = int(keys[-1])
 
-    def unembedded(self, fingerprint: Fingerprint, limit: int) -> list[tuple[int, MemoryRecord]]:
-        """Memories that have no pieces from that embedder yet, oldest first."""
+    def unembedded(
+        self, tenant: str, fingerprint: Fingerprint, limit: int
+    ) -> list[tuple[int, MemoryRecord]]:
+        """The tenant's memories that have no pieces from that embedder yet, oldest first."""
         with self._database.reading() as connection:
             embedder = embedder_id(connection, fingerprint)
             if embedder is None:
-                rows = fetch_all(connection, "scan", (0, limit))
+                rows = fetch_all(connection, "scan_tenant", (0, tenant, limit))
             else:
-                rows = fetch_all(connection, "unembedded", (embedder, limit))
+                rows = fetch_all(connection, "unembedded", (embedder, tenant, limit))
             return [(row[0], self._database.record(connection, row)) for row in rows]
 
-    def count_unembedded(self, fingerprint: Fingerprint) -> int:
+    def count_unembedded(self, tenant: str, fingerprint: Fingerprint) -> int:
         """How many those are."""
         with self._database.reading() as connection:
             embedder = embedder_id(connection, fingerprint)
-            if embedder is None:
-                return int(fetch_value(connection, "count_memories"))
-            return int(fetch_value(connection, "count_unembedded", (embedder,)))
+            asked = {"tenant": tenant, "embedder": embedder}
+            name = "count_of_tenant" if embedder is None else "count_pending"
+            return int(fetch_value(connection, name, asked))
 
-    def put_pieces(self, made: Sequence[tuple[int, str, Pieces]]) -> int:
+    def put_pieces(self, tenant: str, made: Sequence[tuple[int, str, Pieces]]) -> int:
         """Store pieces for memories that still have the text they were made from."""
         kept = 0
         with self._database.writing() as connection:
             placing = Placing(connection)
             for key, text, pieces in made:
-                partition = fetch_value(connection, "partition_if_text", (key, text))
+                partition = fetch_value(connection, "partition_if_text", (key, text, tenant))
                 if partition is not None:
                     placing.replace(key, pieces, text_changed=False)
                     run(connection, "insert_change", (partition, key))
                     kept += 1
         return kept
 
-    def forget_embedders(self, keep: Fingerprint) -> int:
-        """Remove the pieces of every other embedder, in small transactions; how many."""
+    def forget_embedders(self, tenant: str, keep: Fingerprint) -> int:
+        """Remove the tenant's pieces of every other embedder, in small transactions; how many."""
         with self._database.reading() as connection:
             rows = fetch_all(connection, "other_embedders", (str(keep),))
-        return sum(self._forget(embedder) for (embedder,) in rows)
+        return sum(self._forget(tenant, embedder) for (embedder,) in rows)
 
-    def _forget(self, embedder: int) -> int:
+    def _forget(self, tenant: str, embedder: int) -> int:
         removed = after = 0
         while True:
             with self._database.writing() as connection:
-                joined = fetch_value(connection, "places_of", (after, embedder, _CHUNK))
-                places = parsed(joined)
-                if not len(places):
-                    run(connection, "delete_embedder", (embedder,))
+                asked = {"after": after, "tenant": tenant, "embedder": embedder, "most": _CHUNK}
+                keys = parsed(fetch_value(connection, "keys_embedded", asked))
+                if not len(keys):
+                    run(connection, "delete_unused_embedder", {"embedder": embedder})
                     return removed
-                run(connection, "delete_places", (apsw.carray(places),))
-            removed += len(places)
-            after = int(places[-1])
+                places = _places(keys, embedder)
+                removed += fetch_value(connection, "count_places", (places,))
+                run(connection, "delete_places", (places,))
+                run(connection, "await_again", (embedder, bound(keys)))
+            after = int(keys[-1])
 
 
 def _places(keys: Sequence[int] | Keys, embedder: int) -> apsw.CArrayBinding | None:

@@ -1,34 +1,15 @@
-"""The text index's words: which terms a text has, and the Python functions SQL calls for them."""
+"""The Python functions that SQL calls for the text index and the filters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import apsw
 
-from remanence.store.sqlite.labels import any_long_text
+from remanence.store.labels import any_long_text
 from remanence.store.sqlite.statements import run
+from remanence.store.words import Words, prefixed
 from remanence.text.flags import flags
-from remanence.text.words import TERMS_VERSION, terms
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """How texts become terms. Another `version` makes the store rebuild its text index."""
-
-    terms: Callable[[str], list[str]] = terms
-    version: str = TERMS_VERSION
-
-    def analysed(self, text: str) -> tuple[list[str], tuple[int, int, int]]:
-        """A text's terms; and what its row keeps: how many, its characters, its flags."""
-        found = self.terms(text)
-        return found, (len(found), len(text), flags(text))
-
-
-def prefixed(partition: int, terms: Iterable[str]) -> list[str]:
-    """Terms as they stand in the index: no two partitions share one."""
-    return [f"{partition}x{term}" for term in terms]
 
 
 def register(connection: apsw.Connection, words: Words) -> None:

@@ -10,11 +10,8 @@ import apsw
 from remanence.errors import Conflict, InvalidInput, NotFound, StoreVersion
 from remanence.model.memory import MemoryRecord, Revision, same_json
 from remanence.model.write import Action, Batch, Insert, Remove, Revise, Written
-from remanence.store.sqlite.database import Database
-from remanence.store.sqlite.labels import labels
-from remanence.store.sqlite.placing import Placing
-from remanence.store.sqlite.receipts import keep, repeated
-from remanence.store.sqlite.rows import (
+from remanence.store.labels import labels
+from remanence.store.rows import (
     Row,
     before_text,
     micros,
@@ -23,9 +20,12 @@ from remanence.store.sqlite.rows import (
     row_of,
     values_text,
 )
+from remanence.store.sqlite.database import Database
+from remanence.store.sqlite.placing import Placing
+from remanence.store.sqlite.receipts import keep, repeated
 from remanence.store.sqlite.schema import meta
 from remanence.store.sqlite.statements import sql
-from remanence.store.sqlite.words import prefixed
+from remanence.store.words import prefixed
 
 
 class Writing:

@@ -155,11 +155,12 @@ class StoreMachine(RuleBasedStateMachine):
             self.store.associate(source.tenant, link(source, target, strength))
             self.links[a, b] = strength
 
-    @rule(limit=st.integers(1, 4))
-    def embed(self, limit: int) -> None:
-        waiting = self.store.unembedded(FINGERPRINT, limit)
+    @rule(tenant=st.sampled_from(TENANTS), limit=st.integers(1, 4))
+    def embed(self, tenant: str, limit: int) -> None:
+        waiting = self.store.unembedded(tenant, FINGERPRINT, limit)
+        assert all(record.tenant == tenant for _, record in waiting)
         made = [(key, record.text, pieces(1)) for key, record in waiting]
-        assert self.store.put_pieces(made) == len(waiting)
+        assert self.store.put_pieces(tenant, made) == len(waiting)
 
     @rule(tenant=st.sampled_from(TENANTS), user=st.sampled_from((*USERS, "all")), given=filters)
     def find(self, tenant: str, user: str | None, given: dict[str, Any]) -> None:
@@ -187,7 +188,7 @@ class StoreMachine(RuleBasedStateMachine):
         for partition in self.store.partitions(Reach(tenant=tenant, user_id=user)):
             found = postings(self.store, list(wanted), partition)
             for keys, ids in zip(found, wanted.values(), strict=True):
-                records = self.store.records(keys.tolist())
+                records = self.store.records(partition, keys.tolist())
                 assert sorted(records[key].id for key in keys.tolist()) == sorted(ids)
 
     @invariant()

@@ -25,20 +25,39 @@ class RecallSuite:
     """What recall and the indexes read."""
 
     def test_the_feed_names_every_change(self, store: Store, reopen: Reopen) -> None:
-        start = store.position()
         a, b = add(store, memory("a"), memory("b", user_id="u"))
+        place = store.key_of("t", a.id)
+        assert place is not None
+        mine, key = place
+        start, theirs = store.position(mine), partition_of(store, user_id="u")
+        before = store.position(theirs)
         revise(store, a.id, importance=0.9)
+        add(store, memory("c"))
         write(store, Remove(id=b.id))
         store = reopen(store)
-        feed = store.changes(start, 100)
-        key = store.key_of("t", a.id)
-        assert key is not None
+        assert partition_of(store) == mine
+        assert partition_of(store, user_id="u") == theirs
+        feed = store.changes(mine, 0, 100)
+        assert [change.key for change in feed].count(key) == 2
         assert [change.seq for change in feed] == sorted({change.seq for change in feed})
-        assert feed[-1].seq == store.position()
-        assert [(change.partition, change.key) for change in feed].count(key) == 2
-        assert feed[-1].partition == partition_of(store, user_id="u")
-        assert store.changes(feed[0].seq, 1) == [feed[1]]
-        assert store.changes(store.position(), 9) == []
+        assert feed[-1].seq == store.position(mine) > start
+        assert len(store.changes(mine, start, 9)) == 2
+        assert len(store.changes(theirs, before, 9)) == 1
+        assert store.changes(mine, feed[0].seq, 1) == [feed[1]]
+        assert store.changes(mine, store.position(mine), 9) == []
+
+    def test_a_watcher_is_told_where_something_was_written(
+        self, store: Store, reopen: Reopen
+    ) -> None:
+        add(store, memory("a"), memory("b", user_id="u"))
+        mine, theirs = partition_of(store), partition_of(store, user_id="u")
+        while store.watch(0):
+            pass
+        add(store, memory("c", user_id="u"))
+        assert set(store.watch(5)) == {theirs}
+        assert store.watch(0) == []
+        add(store, memory("d"))
+        assert set(store.watch(5)) == {mine}
 
     def test_traits_tell_what_recall_needs(self, store: Store) -> None:
         record = memory(
@@ -84,6 +103,10 @@ class RecallSuite:
     def test_records_come_by_key(self, store: Store) -> None:
         records = add(store, *[memory(f"m{i}") for i in range(700)])
         keys = [key for key, _ in store.scan("t")]
-        found = store.records([*reversed(keys), keys[-1] + 1])
+        (foreign,) = add(store, memory("foreign", user_id="u"))
+        place = store.key_of("t", foreign.id)
+        assert place is not None
+        mine = partition_of(store)
+        found = store.records(mine, [*reversed(keys), place[1], place[1] + 1])
         assert found == dict(zip(keys, records, strict=True))
-        assert store.records([]) == {}
+        assert store.records(mine, []) == {}

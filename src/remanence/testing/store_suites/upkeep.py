@@ -19,6 +19,7 @@ from remanence.testing.store_suites.making import (
     healthy,
     link,
     memory,
+    partition_of,
     pieces,
     revise,
     write,
@@ -32,6 +33,25 @@ class UpkeepSuite:
         identity = store.identity
         assert identity
         assert reopen(store).identity == identity
+
+    def test_tenants_are_listed(self, store: Store) -> None:
+        assert store.tenants() == []
+        add(store, memory("a"), memory("b", user_id="u"))
+        add(store, memory("c", tenant="u"))
+        assert sorted(store.tenants()) == ["t", "u"]
+
+    def test_one_caller_is_alone_at_a_time(self, store: Store) -> None:
+        with store.alone("a") as first, store.alone("a") as second, store.alone("b") as other:
+            assert (first, second, other) == (True, False, True)
+        with store.alone("a") as again:
+            assert again
+
+    def test_writes_in_bulk_are_there_at_once(self, store: Store) -> None:
+        with store.bulk():
+            add(store, memory("a"), made=pieces())
+            assert store.count(Reach(tenant="t")) == 1
+        assert len(list(store.scan_vectors(FINGERPRINT, partition_of(store)))) == 1
+        assert healthy(store)
 
     def test_doctor_finds_a_store_in_use_healthy(self, store: Store) -> None:
         a, b = add(store, memory("a", metadata={"x": [1, "two"]}), memory("b"), made=pieces())
@@ -49,7 +69,7 @@ class UpkeepSuite:
         keys = [key for key, _ in store.scan("t")]
         store.compact()
         assert [key for key, _ in store.scan("t")] == keys
-        assert len(store.pieces(FINGERPRINT, keys)) == 30
+        assert len(store.pieces(FINGERPRINT, partition_of(store), keys)) == 30
         assert healthy(store)
 
     def test_stats_count_one_tenant(self, store: Store) -> None:

@@ -41,9 +41,6 @@ ORDER BY m.happened_at, m.key LIMIT ? OFFSET ?
 -- name: count
 SELECT count(*) FROM memories AS m WHERE {condition}
 
--- name: scan
-SELECT {record} FROM {memories_and_uses} WHERE m.key > ? ORDER BY m.key LIMIT ?
-
 -- name: scan_tenant
 SELECT {record} FROM {memories_and_uses}
 WHERE m.key > ? AND m.partition IN (SELECT id FROM partitions WHERE tenant = ?)
@@ -90,6 +87,9 @@ SELECT id FROM partitions WHERE tenant = ? AND user_id = ?
 
 -- name: partitions_of_tenant
 SELECT id FROM partitions WHERE tenant = ? ORDER BY id
+
+-- name: tenants
+SELECT DISTINCT tenant FROM partitions ORDER BY tenant
 
 -- name: partition_names
 SELECT tenant, user_id FROM partitions WHERE id = ?

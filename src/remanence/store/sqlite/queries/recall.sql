@@ -1,8 +1,14 @@
 -- name: position
-SELECT coalesce(max(seq), 0) FROM changes
+SELECT coalesce(max(seq), 0) FROM changes WHERE partition = ?
 
 -- name: changes
-SELECT seq, partition, memory FROM changes WHERE seq > ? ORDER BY seq LIMIT ?
+SELECT seq, memory FROM changes WHERE partition = ? AND seq > ? ORDER BY seq LIMIT ?
+
+-- name: newest_change
+SELECT coalesce(max(seq), 0) FROM changes
+
+-- name: changed_partitions
+SELECT DISTINCT partition FROM changes WHERE seq > ? AND seq <= ?
 
 -- name: trait
 m.key, m.partition, m.session_id, m.agent_id, m.speaker, m.role, m.kind, m.state, m.happened_at,
@@ -25,3 +31,4 @@ SELECT group_concat(doc) FROM (SELECT doc FROM words_terms WHERE term = ? LIMIT 
 SELECT {record} FROM carray(?) AS wanted
 CROSS JOIN memories AS m ON m.key = wanted.value
 LEFT JOIN uses AS u ON u.memory = m.key
+WHERE m.partition = ?

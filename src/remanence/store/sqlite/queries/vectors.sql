@@ -5,9 +5,6 @@ SELECT id FROM embedders WHERE fingerprint = ?
 INSERT INTO embedders (fingerprint, name, digest, dimension, pooling, codes)
 VALUES (?, ?, ?, ?, ?, ?) RETURNING id
 
--- name: delete_embedder
-DELETE FROM embedders WHERE id = ?
-
 -- name: other_embedders
 SELECT id FROM embedders WHERE fingerprint != ?
 
@@ -48,7 +45,8 @@ DELETE FROM pending WHERE memory = ? AND embedder IN (SELECT id FROM embedders)
 SELECT {record} FROM pending AS w
 CROSS JOIN memories AS m ON m.key = w.memory
 LEFT JOIN uses AS u ON u.memory = m.key
-WHERE w.embedder = ? ORDER BY w.memory LIMIT ?
+WHERE w.embedder = ? AND m.partition IN (SELECT id FROM partitions WHERE tenant = ?)
+ORDER BY w.memory LIMIT ?
 
 -- name: count_unembedded
 SELECT count(*) FROM pending WHERE embedder = ?
@@ -56,16 +54,38 @@ SELECT count(*) FROM pending WHERE embedder = ?
 -- name: count_memories
 SELECT count(*) FROM memories
 
+-- name: count_of_tenant
+SELECT count(*) FROM memories AS m WHERE {of_tenant}
+
 -- name: partition_if_text
 SELECT partition FROM memories WHERE key = ? AND text = ?
+AND partition IN (SELECT id FROM partitions WHERE tenant = ?)
 
--- name: places_of
-SELECT group_concat(place) FROM (
-    SELECT place FROM pieces WHERE place > ? AND (place >> 14) & 0x3FF = ? ORDER BY place LIMIT ?
+-- name: keys_embedded
+SELECT group_concat(key) FROM (
+    SELECT m.key FROM memories AS m WHERE m.key > :after AND {of_tenant} AND EXISTS (
+        SELECT 1 FROM pieces WHERE place BETWEEN
+            (m.key << 24) | (:embedder << 14) AND (m.key << 24) | (:embedder << 14) | 0x3FFF
+    )
+    ORDER BY m.key LIMIT :most
 )
 
+-- name: count_places
+SELECT count(*) FROM carray(?) AS wanted
+CROSS JOIN pieces ON place BETWEEN wanted.value AND wanted.value + 0x3FFF
+
 -- name: delete_places
-DELETE FROM pieces WHERE place IN (SELECT value FROM carray(?))
+DELETE FROM pieces WHERE place IN (
+    SELECT place FROM carray(?) AS wanted
+    CROSS JOIN pieces ON place BETWEEN wanted.value AND wanted.value + 0x3FFF
+)
+
+-- name: await_again
+INSERT OR IGNORE INTO pending (embedder, memory) SELECT ?, value FROM carray(?)
+
+-- name: delete_unused_embedder
+DELETE FROM embedders WHERE id = :embedder
+AND NOT EXISTS (SELECT 1 FROM pieces WHERE (place >> 14) & 0x3FF = :embedder)
 
 -- name: count_embedders
 SELECT count(*) FROM embedders

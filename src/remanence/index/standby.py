@@ -1,0 +1,69 @@
+"""A second index that answers while the first is down or behind, and says so."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+
+from remanence.errors import IndexUnavailable
+from remanence.model.embedding import FloatArray
+from remanence.ports.store import Keys
+from remanence.ports.vector_index import IndexStats, Nearest, VectorIndex
+
+
+class WithStandby:
+    """A `VectorIndex` that never lets a search fail; the standby is made when first needed."""
+
+    def __init__(self, first: VectorIndex, standby: Callable[[], VectorIndex]) -> None:
+        self.first = first
+        self._make = standby
+        self._standby: VectorIndex | None = None
+        self._lock = threading.Lock()
+
+    def nearest(
+        self,
+        partition: int,
+        vector: FloatArray,
+        limit: int,
+        allowed: Keys | None = None,
+        *,
+        exact: bool = True,
+    ) -> Nearest:
+        """As in `VectorIndex`, from the first index that can answer."""
+        try:
+            return self.first.nearest(partition, vector, limit, allowed, exact=exact)
+        except IndexUnavailable as error:
+            found = self._second().nearest(partition, vector, limit, allowed, exact=exact)
+            return replace(found, degraded=f"index: {error}")
+
+    def stats(self) -> IndexStats:
+        """The first index's, with what the standby holds in this process."""
+        told = self.first.stats()
+        if self._standby is None:
+            return told
+        held = self._standby.stats().bytes_in_memory
+        return replace(told, bytes_in_memory=told.bytes_in_memory + held)
+
+    def flush(self) -> None:
+        """As in `VectorIndex`."""
+        self._each(lambda index: index.flush())
+
+    def rebuild(self) -> None:
+        """As in `VectorIndex`."""
+        self._each(lambda index: index.rebuild())
+
+    def close(self) -> None:
+        """As in `VectorIndex`."""
+        self._each(lambda index: index.close())
+
+    def _second(self) -> VectorIndex:
+        with self._lock:
+            if self._standby is None:
+                self._standby = self._make()
+            return self._standby
+
+    def _each(self, act: Callable[[VectorIndex], None]) -> None:
+        for index in (self._standby, self.first):
+            if index is not None:
+                act(index)
