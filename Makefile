@@ -5,12 +5,12 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DATA ?= ../shared/bench
 
-.PHONY: run test check format bench bench-recall bench-speed train model wheel docs clean
+.PHONY: run test check format bench bench-recall bench-speed train model services wheel docs clean
 
 run: model
 	@$(BIN)/rem demo
 
-test: model
+test: model services
 	$(BIN)/pytest -n 2 --dist loadgroup
 
 check: $(STAMP)
@@ -25,6 +25,9 @@ format: $(STAMP)
 
 model: $(STAMP)
 	@$(BIN)/python tools/build_model.py
+
+services: $(STAMP)
+	@$(BIN)/python -m remanence.testing.services.qdrant
 
 wheel: model
 	$(BIN)/pip wheel -q --no-deps --no-build-isolation -w dist .

@@ -1,4 +1,4 @@
-"""Fixtures every suite shares: the model that `make model` built, and memories on real files."""
+"""Fixtures every suite shares: the model that `make model` built, real files and real servers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pytest
 from remanence import Memory
 from remanence.config import load_settings
 from remanence.embedding.models import find_model
+
+pytest_plugins = ["remanence.testing.services.fixtures"]
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from remanence.model.embedding import Fingerprint
 from remanence.model.filter import Filter
-from remanence.model.memory import Association, MemoryRecord, Related, Revision
+from remanence.model.memory import Association, Feedback, MemoryRecord, Related, Revision
 from remanence.model.scope import Reach
 from remanence.model.stats import Finding, StoreStats
 from remanence.model.write import Batch, Pieces, Written
@@ -106,6 +106,9 @@ class Archive(Protocol):
     ) -> None:
         """Record whether a memory helped; `NotFound` if it is not this tenant's."""
 
+    def feedback(self, tenant: str) -> Iterator[Feedback]:
+        """All that `note_feedback` recorded for the tenant, oldest first within a memory."""
+
     def scan(self, tenant: str, after: int = 0) -> Iterator[tuple[int, MemoryRecord]]:
         """Every memory of the tenant in order of key, in any state, streamed with its key."""
 
@@ -171,6 +174,9 @@ class RecallSource(Protocol):
 
 class Vectors(Protocol):
     """Stored pieces, by the embedder that made them."""
+
+    def embedders(self) -> list[Fingerprint]:
+        """Every embedder whose pieces are, or are to be, in the store; oldest first."""
 
     def pieces(
         self, fingerprint: Fingerprint, partition: int, keys: Sequence[int]

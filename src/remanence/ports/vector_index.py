@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from remanence.model.embedding import FloatArray
-from remanence.ports.store import Keys
+from remanence.ports.store import Keys, Progress
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,8 +64,11 @@ class VectorIndex(Protocol):
     def flush(self) -> None:
         """Write the cache file, if there is one, so that the next start is quick."""
 
-    def rebuild(self) -> None:
-        """Forget everything, cache file included; the next search reads the store again."""
+    def rebuild(self, progress: Progress | None = None) -> None:
+        """Forget everything, cache file included, and make it anew from the store.
+
+        An index that reads the store on demand may leave that to the next search.
+        """
 
     def close(self) -> None:
         """Flush and release; safe to call twice."""

@@ -1,0 +1,1 @@
+"""Caches: in this process, or in a Redis or Valkey server."""
