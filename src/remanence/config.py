@@ -34,6 +34,7 @@ FILE_ALIASES = {
 }
 # Keys of other systems' files that are understood and have no effect here.
 FILE_IGNORED = ("memory.sqlite.pragmas", "memory.chroma", "memory.redis")
+TLS_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +46,20 @@ class Settings:
     embedder: str = "all-MiniLM-L6-v2"
     embedder_url: str = ""
     embedder_key: str = ""
+    pool_size: int = 4
+    pool_overflow: int = 4
+    server_timeout_s: float = 10.0
+    statement_timeout_s: float = 30.0
+    tls: str = "prefer"
+    migrate: str = "auto"
+    index: str = "auto"
+    index_url: str = ""
+    index_key: str = ""
+    index_timeout_s: float = 2.0
+    index_replicas: int = 2
+    index_shards: int = 0
+    cache_url: str = ""
+    cache_ttl_s: float = 60.0
     device: str = "cpu"
     threads: int = 0
     cache: str = ""
@@ -61,6 +76,17 @@ class Settings:
 
     def __post_init__(self) -> None:
         _choice("device", self.device, ("cpu", "cuda", "auto"))
+        _choice("tls", self.tls, TLS_MODES)
+        _choice("migrate", self.migrate, ("auto", "manual"))
+        _choice("index", self.index, ("auto", "bits", "pgvector", "qdrant", "chroma"))
+        _between("pool_size", self.pool_size, 1, 1000)
+        _between("pool_overflow", self.pool_overflow, 0, 1000)
+        _between("server_timeout_s", self.server_timeout_s, 0.1, 3600)
+        _between("statement_timeout_s", self.statement_timeout_s, 0.1, 86_400)
+        _between("index_timeout_s", self.index_timeout_s, 0.05, 600)
+        _between("index_replicas", self.index_replicas, 1, 16)
+        _between("index_shards", self.index_shards, 0, 1024)
+        _between("cache_ttl_s", self.cache_ttl_s, 0.1, 86_400)
         _choice("durability", self.durability, ("full", "normal"))
         _between("max_memory_mb", self.max_memory_mb, 8, 1_000_000)
         _between("busy_timeout_s", self.busy_timeout_s, 0, 3600)
@@ -82,12 +108,31 @@ class Settings:
 
 
 HELP: Mapping[str, str] = {
-    "database": "a path, `:memory:` or `sqlite:///path`; empty: a file in the data directory",
+    "database": "a path, `:memory:`, `sqlite:///path` or `postgresql://…`; empty: a file in the "
+    "data directory",
     "tenant": "who is logged in; no verb reads across tenants, except those that care for the "
     "whole store",
     "embedder": "a model's name, a folder, a hub name, or the endpoint's model with embedder_url",
     "embedder_url": "an OpenAI-compatible endpoint, e.g. `http://127.0.0.1:11434/v1`",
     "embedder_key": "the endpoint's API key, if it wants one",
+    "pool_size": "connections to PostgreSQL that stay open",
+    "pool_overflow": "further connections while there is much to do",
+    "server_timeout_s": "how long a call waits for PostgreSQL: for a connection, or to be back",
+    "statement_timeout_s": "longest run of one statement on PostgreSQL",
+    "tls": f"TLS to PostgreSQL: {', '.join(TLS_MODES)}",
+    "migrate": "auto: opening a PostgreSQL store brings its schema up to date; manual: only "
+    "`rem migrate` does",
+    "index": "the vector index: bits, pgvector, qdrant or chroma; auto: pgvector on PostgreSQL, "
+    "else bits",
+    "index_url": "where Qdrant is (several nodes with commas), or Chroma: an address or a folder; "
+    "empty: this machine, or a folder beside the database",
+    "index_key": "Qdrant's API key, if it wants one",
+    "index_timeout_s": "how long a search waits for Qdrant or Chroma before it does without",
+    "index_replicas": "copies of every vector in a Qdrant cluster",
+    "index_shards": "shards of the Qdrant collection; 0 lets Qdrant choose",
+    "cache_url": "keep search results: `local`, `redis://…`, `rediss://…` or "
+    "`redis+cluster://…`; empty: no cache",
+    "cache_ttl_s": "how long a search result is kept; any write to what it covers ends it at once",
     "device": "cpu, cuda or auto, for embedding; search always runs on the CPU",
     "threads": "threads for embedding; 0 lets the library choose",
     "cache": "folder for models built or fetched here; empty: the user's cache directory",

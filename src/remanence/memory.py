@@ -256,7 +256,7 @@ class Memory:
         what was learned later. `now` is what "last May" or "yesterday" count from.
         """
         arguments = {n: v for n, v in locals().items() if n not in ("self", "query")}
-        hits = self.parts.recall.search(self._query(query, arguments))
+        hits = self.parts.recall.search(self._query(query, arguments), live=now is None)
         self._uses.note((hit.memory.id for hit in hits), self._clock.now())
         return hits
 
@@ -399,6 +399,8 @@ class Memory:
             memory_mb=used.held_mb,
             budget_mb=self.settings.max_memory_mb,
             process_mb=used.process_mb,
+            index=used.index,
+            cache=used.cache,
         )
 
     def reembed(self, progress: Progress | None = None) -> int:
@@ -410,6 +412,15 @@ class Memory:
         done = self.parts.writer.embed_missing(self.tenant, progress)
         self.parts.store.forget_embedders(self.tenant, self.parts.embedder.fingerprint)
         return done
+
+    def reindex(self, progress: Progress | None = None) -> int:
+        """Make the vector index anew from the store, while searches go on; how many vectors it has.
+
+        An index in this process is read again by the next search, and 0 comes back.
+        """
+        index = self.parts.recall.vectors()
+        index.rebuild(progress)
+        return index.stats().vectors
 
     def doctor(self, *, repair: bool = False) -> list[Finding]:
         """Check the store against itself; with `repair`, mend what can be mended."""
@@ -448,6 +459,8 @@ class Memory:
         with ExitStack() as stack:
             stack.callback(self._parts.store.close)
             stack.callback(self._parts.embedder.close)
+            if self._parts.cache is not None:
+                stack.callback(self._parts.cache.close)
             if self._parts.recall.index is not None:
                 stack.callback(self._parts.recall.index.close)
             with suppress(StoreError):  # counts of use are worth no failure

@@ -128,6 +128,7 @@ TRIES: dict[str, Callable[[House, str], list[Callable[[], object]]]] = {
     "history": lambda h, x: [lambda: h.ours.history(x)],
     "pin": lambda h, x: [lambda: h.ours.pin(x)],
     "reembed": lambda h, x: [h.ours.reembed],
+    "reindex": lambda h, x: [h.ours.reindex],
     "related": lambda h, x: [
         lambda: h.ours.related(x),
         lambda: h.ours.related(x, direction="in"),

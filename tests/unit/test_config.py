@@ -57,9 +57,20 @@ def test_arguments_win_over_the_environment_and_that_over_a_file(tmp_path: Path)
     assert (settings.tenant, settings.threads, settings.decay) == ("argument", 2, 0.5)
 
 
+UNLIKE_64 = {
+    "device": "auto",
+    "durability": "normal",
+    "decay": "0.5",
+    "tls": "require",
+    "migrate": "manual",
+    "index": "qdrant",
+    "index_replicas": "3",
+}
+
+
 @pytest.mark.parametrize("field", fields(Settings), ids=lambda field: field.name)
 def test_every_setting_has_a_variable(field: Any) -> None:
-    given = {"device": "auto", "durability": "normal", "decay": "0.5"}.get(field.name, "64")
+    given = UNLIKE_64.get(field.name, "64")
     settings = loaded(**{PREFIX + field.name.upper(): given})
     assert str(getattr(settings, field.name)) in (given, f"{given}.0")
 

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from remanence.cli import terminal
-from remanence.cli.common import AsJson
+from remanence.cli.common import AsJson, Database
 from remanence.cli.outcome import answer, form_of, guarded
 from remanence.operations.operation import Group
 
@@ -49,7 +49,9 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(group, name="bench", rich_help_panel=Group.CARE.value)
 
 
-def _recall(data: Data, work: Work = None, as_json: AsJson = False) -> None:
+def _recall(
+    data: Data, work: Work = None, as_json: AsJson = False, database: Database = None
+) -> None:
     """Ask every question of a set; ours beside dense, BM25 and their fusion."""
     form = form_of(as_json)
     with guarded(form), _folder(work) as folder:
@@ -57,7 +59,7 @@ def _recall(data: Data, work: Work = None, as_json: AsJson = False) -> None:
         from remanence.evaluation.report import recall_report
 
         with progress("recall") as report:
-            figures = recall_report(data, folder, report)
+            figures = recall_report(data, folder, report, database=database)
         answer(Figures(figures=figures), form, None, _show)
 
 

@@ -6,12 +6,11 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import Parameter, Signature
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from remanence.errors import InvalidInput, NotFound
+from remanence.errors import InvalidInput
 
 if TYPE_CHECKING:
     from remanence.memory import Memory
@@ -20,7 +19,12 @@ PANEL = "Everywhere"
 
 Database = Annotated[
     str | None,
-    typer.Option("--db", "--database", help="the database: a path", rich_help_panel=PANEL),
+    typer.Option(
+        "--db",
+        "--database",
+        help="the database: a path, or postgresql://…",
+        rich_help_panel=PANEL,
+    ),
 ]
 Tenant = Annotated[
     str | None, typer.Option("--tenant", help="who is logged in", rich_help_panel=PANEL)
@@ -57,15 +61,10 @@ class Opening:
 
     def _check_there(self) -> None:
         from remanence.config import load_settings
-        from remanence.wiring import MEMORY, database_path
+        from remanence.wiring import check_there
 
         given = {"database": self.database, "tenant": self.tenant}
-        path = database_path(load_settings(given, file=self.config).database_url)
-        if path != MEMORY and not Path(path).exists():
-            raise NotFound(
-                f"There is no database at {path}; `rem add` makes one, `rem config` shows which "
-                "is used."
-            )
+        check_there(load_settings(given, file=self.config).database_url)
 
 
 def opening(context: typer.Context, database: str | None, tenant: str | None) -> Opening:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from rich.table import Table
 
 from remanence.cli import terminal
-from remanence.model.stats import Stats
+from remanence.model.stats import CacheUse, IndexUse, Stats
 
 MB = 1024 * 1024
 
@@ -28,10 +28,29 @@ def _rows(stats: Stats) -> dict[str, str]:
         "associations": f"{stats.associations:,}",
         "without vectors": f"{stats.pending:,}",
         "embedder": stats.embedder,
+        "index": _index(stats.index),
+        "cache": _cache(stats.cache),
         "on disk": f"{stats.bytes_on_disk / MB:.1f} MB",
         "in memory": f"{stats.memory_mb:.1f} of {stats.budget_mb:g} MB",
         "process": f"{stats.process_mb:.0f} MB",
     }
+
+
+def _index(index: IndexUse) -> str:
+    if not index.healthy:
+        return f"{index.kind}: {index.detail}"
+    return f"{index.kind}, {index.behind:,} changes behind" if index.behind else index.kind
+
+
+def _cache(cache: CacheUse | None) -> str:
+    if cache is None:
+        return "none"
+    if not cache.healthy:
+        return f"{cache.kind}: {cache.detail}"
+    asked = cache.hits + cache.misses
+    return (
+        f"{cache.kind}, {cache.entries:,} entries, {cache.mb:.1f} MB, {cache.hits} of {asked} hit"
+    )
 
 
 def _counts(counts: Mapping[str, int]) -> str:

@@ -85,11 +85,11 @@ def _restore(
     """Put a backup in the place of the database, after checking that it is whole."""
     form = form_of(as_json)
     with guarded(form):
-        target = _target(opening(context, database, tenant))
-        if target.exists() and not yes:
+        url, target = _target(opening(context, database, tenant))
+        if not yes and (_is_server(url) or Path(url).exists()):
             confirm(f"Replace {target}, with all it holds?")
-        _put_back(backup, target)
-        _finish(Restored(path=str(target)), form, f"{target} holds what {backup} held.")
+        _put_back(backup, url)
+        _finish(Restored(path=target), form, f"{target} holds what {backup} held.")
 
 
 def _exported(opened: Opening, file: str) -> Exported:
@@ -112,21 +112,31 @@ def _imported(opened: Opening, file: str) -> Imported:
         return import_memory(memory, source, report)
 
 
-def _target(opened: Opening) -> Path:
+def _target(opened: Opening) -> tuple[str, str]:
+    """The database to be replaced, and how to speak of it."""
     from remanence.config import load_settings
-    from remanence.wiring import MEMORY, database_path
+    from remanence.wiring import MEMORY, database_path, is_server, shown
 
     given = {"database": opened.database, "tenant": opened.tenant}
-    path = database_path(load_settings(given, file=opened.config).database_url)
+    url = load_settings(given, file=opened.config).database_url
+    if is_server(url):
+        return url, shown(url)
+    path = database_path(url)
     if path == MEMORY:
         raise InvalidInput("A memory that lives in RAM cannot be restored; name a file with --db.")
-    return Path(path)
+    return path, path
 
 
-def _put_back(backup: Path, target: Path) -> None:
+def _is_server(url: str) -> bool:
+    from remanence.wiring import is_server
+
+    return is_server(url)
+
+
+def _put_back(backup: Path, target: str) -> None:
     from remanence.wiring import restore_store
 
-    restore_store(backup, str(target))
+    restore_store(backup, target)
 
 
 @contextmanager

@@ -15,9 +15,17 @@ from remanence.memory import Memory
 
 @contextmanager
 def filled(corpus: Corpus, folder: Path, **settings: Any) -> Iterator[Memory]:
-    """A memory that holds the corpus under one user; filled on first use, then reopened."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with Memory(folder / f"{corpus.dataset}-{_digest(corpus)}.db", **settings) as memory:
+    """A memory that holds the corpus under one user; filled on first use, then reopened.
+
+    Each corpus has a file of its own in the folder, or on a `database` given a tenant of its own.
+    """
+    name = f"{corpus.dataset}-{_digest(corpus)}"
+    if settings.get("database"):
+        settings["tenant"] = name
+    else:
+        folder.mkdir(parents=True, exist_ok=True)
+        settings["database"] = folder / f"{name}.db"
+    with Memory(**settings) as memory:
         if memory.count(user_id=corpus.name) < len(corpus.turns):
             memory.forget(user_id=corpus.name, erase=True)
             _fill(memory, corpus)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from remanence.errors import IndexUnavailable
 from remanence.model.embedding import FloatArray
-from remanence.ports.store import Keys
+from remanence.ports.store import Keys, Progress
 from remanence.ports.vector_index import IndexStats, Nearest, VectorIndex
 
 
@@ -49,9 +49,9 @@ class WithStandby:
         """As in `VectorIndex`."""
         self._each(lambda index: index.flush())
 
-    def rebuild(self) -> None:
-        """As in `VectorIndex`."""
-        self._each(lambda index: index.rebuild())
+    def rebuild(self, progress: Progress | None = None) -> None:
+        """As in `VectorIndex`; the standby reads the store when it is next needed."""
+        self._each(lambda index: index.rebuild(progress if index is self.first else None))
 
     def close(self) -> None:
         """As in `VectorIndex`."""

@@ -114,6 +114,16 @@ class Revision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Feedback:
+    """Whether a memory helped, once: which memory, to what question, when."""
+
+    id: str
+    useful: bool
+    query: str | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Association:
     """A typed, directed link between two memories, as strong as `strength` (0 to 1)."""
 

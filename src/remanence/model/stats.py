@@ -7,6 +7,30 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IndexUse:
+    """The vector index as this process sees it; `behind` counts changes it has yet to apply."""
+
+    kind: str
+    healthy: bool
+    vectors: int
+    behind: int
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheUse:
+    """The cache of search results: its size as a whole, hits and misses of this process."""
+
+    kind: str
+    healthy: bool
+    entries: int
+    mb: float
+    hits: int
+    misses: int
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
     """Counts and sizes of one tenant's memory. Bytes on disk are of the whole store.
 
@@ -28,6 +52,8 @@ class Stats:
     memory_mb: float
     budget_mb: float
     process_mb: float
+    index: IndexUse
+    cache: CacheUse | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

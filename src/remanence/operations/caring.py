@@ -43,6 +43,10 @@ def _reembed(memory: Memory, request: Nothing, progress: Progress | None) -> Cou
     return Count(count=memory.reembed(progress))
 
 
+def _reindex(memory: Memory, request: Nothing, progress: Progress | None) -> Count:
+    return Count(count=memory.reindex(progress))
+
+
 def _doctor(memory: Memory, request: Doctor) -> Examination:
     findings = memory.doctor(repair=request.repair)
     healthy = all(each.problems <= each.repaired for each in findings)
@@ -83,6 +87,17 @@ CARING = (
         request=Nothing,
         response=Count,
         run=_reembed,
+        writes=True,
+        scope=Scoping.TENANT,
+        reports=True,
+    ),
+    Operation(
+        name="reindex",
+        summary="Make the vector index anew from the store.",
+        group=Group.CARE,
+        request=Nothing,
+        response=Count,
+        run=_reindex,
         writes=True,
         scope=Scoping.STORE,
         reports=True,

@@ -29,8 +29,8 @@ class Nearest:
 class IndexStats:
     """What the index holds, and how far behind the store it is (in feed entries it knows of)."""
 
-    vectors: int
-    bytes_in_memory: int
+    vectors: int = 0
+    bytes_in_memory: int = 0
     behind: int = 0
     healthy: bool = True
     detail: str = ""

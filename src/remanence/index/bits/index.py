@@ -15,7 +15,7 @@ from remanence.index.bits.rows import unpacked
 from remanence.index.bits.shelf import Shelf
 from remanence.index.bits.source import Source
 from remanence.model.embedding import Fingerprint, FloatArray
-from remanence.ports.store import Keys
+from remanence.ports.store import Keys, Progress
 from remanence.ports.vector_index import IndexStats, Nearest
 
 _ATTEMPTS = 3
@@ -84,7 +84,7 @@ class BitsIndex:
             self._refuse_if_closed()
             self._shelf.save()
 
-    def rebuild(self) -> None:
+    def rebuild(self, progress: Progress | None = None) -> None:
         """As in `VectorIndex`."""
         with self._lock:
             self._refuse_if_closed()

@@ -1,0 +1,181 @@
+"""Picks the implementations for the settings; the only place that knows which there are."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from remanence.clock import Clock
+from remanence.config import Settings
+from remanence.embedding.cache import CachedEmbedder
+from remanence.errors import EmbedderError
+from remanence.model.embedding import Fingerprint
+from remanence.model.stats import CacheUse, IndexUse
+from remanence.ports.cache import Cache, CacheStats
+from remanence.ports.store import Store
+from remanence.ports.vector_index import IndexStats
+from remanence.recall.freshness import Freshness
+from remanence.recall.results import ResultCache
+from remanence.recall.search import Recall
+from remanence.remember.writer import Writer
+from remanence.wiring.caches import LOCAL, make_cache
+from remanence.wiring.embedders import LazyEmbedder, make_embedder
+from remanence.wiring.indexes import FOLLOWERS, index_file, index_kind, make_index
+from remanence.wiring.rankers import find_ranker
+from remanence.wiring.stores import (
+    MEMORY,
+    check_target,
+    check_there,
+    database_path,
+    is_server,
+    open_store,
+    restore_store,
+    shown,
+)
+
+__all__ = [
+    "MEMORY",
+    "Parts",
+    "Used",
+    "assemble",
+    "check_target",
+    "check_there",
+    "database_path",
+    "is_server",
+    "make_embedder",
+    "measure_memory",
+    "open_store",
+    "restore_store",
+    "shown",
+]
+
+MB = 1024 * 1024
+
+# How the memory budget is shared out.
+INDEX_SHARE = 0.55
+COLUMNS_SHARE = 0.25
+EMBEDDINGS_SHARE = 0.05
+RESULTS_SHARE = 0.05  # when results are kept in this process
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A memory's working parts, wired together."""
+
+    store: Store
+    embedder: CachedEmbedder
+    writer: Writer
+    recall: Recall
+    index_kind: str
+    index_file: Path | None
+    cache: Cache | None
+
+    def clean_index(self) -> None:
+        """Leave no trace of what was erased in the index; its file is only a cache."""
+        if self.recall.index is None and self.index_kind in FOLLOWERS:
+            with suppress(EmbedderError):
+                self.recall.vectors()
+        if self.recall.index is not None:
+            self.recall.index.flush()
+        elif self.index_file is not None:
+            self.index_file.unlink(missing_ok=True)
+
+    def fingerprint(self) -> Fingerprint | None:
+        """The embedder's fingerprint, None when it cannot be had right now."""
+        try:
+            return self.embedder.fingerprint
+        except EmbedderError:
+            return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Used:
+    """What the parts hold right now."""
+
+    held_mb: float
+    process_mb: float
+    embedder: str
+    index: IndexUse
+    cache: CacheUse | None
+
+
+def measure_memory(parts: Parts) -> Used:
+    """Index, columns and caches against the budget, and the whole process beside it."""
+    fingerprint = parts.fingerprint()
+    index = parts.recall.index.stats() if parts.recall.index else IndexStats()
+    cache = parts.cache.stats() if parts.cache else None
+    held = parts.recall.views.nbytes + parts.embedder.bytes + index.bytes_in_memory
+    if cache is not None and cache.kind == LOCAL:
+        held += cache.bytes_used
+    return Used(
+        held_mb=round(held / MB, 3),
+        process_mb=round(_resident() / MB, 1),
+        embedder=str(fingerprint) if fingerprint else "none",
+        index=_index_use(parts.index_kind, index),
+        cache=None if cache is None else _cache_use(cache),
+    )
+
+
+def _index_use(kind: str, told: IndexStats) -> IndexUse:
+    return IndexUse(
+        kind=kind,
+        healthy=told.healthy,
+        vectors=told.vectors,
+        behind=told.behind,
+        detail=told.detail,
+    )
+
+
+def _cache_use(told: CacheStats) -> CacheUse:
+    return CacheUse(
+        kind=told.kind,
+        healthy=told.healthy,
+        entries=told.entries,
+        mb=round(told.bytes_used / MB, 3),
+        hits=told.hits,
+        misses=told.misses,
+        detail=told.detail,
+    )
+
+
+def _resident() -> int:
+    """Bytes of this process in memory; 0 where the system does not say."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, AttributeError):
+        return 0
+
+
+def assemble(settings: Settings, clock: Clock) -> Parts:
+    """Open the store, find the embedder, and connect both."""
+    kind = index_kind(settings)
+    ranker = find_ranker(settings)
+    freshness = Freshness(
+        importance=settings.importance_weight,
+        recency=settings.recency_weight,
+        decay=settings.decay,
+        time_weight=settings.time_weight,
+    )
+    cache = make_cache(settings, _budget(settings, RESULTS_SHARE))
+    store = open_store(settings)
+    embedder = CachedEmbedder(LazyEmbedder(settings), _budget(settings, EMBEDDINGS_SHARE))
+    results = None
+    if cache is not None:
+        results = ResultCache(cache, store, embedder, ranker, freshness, ttl_s=settings.cache_ttl_s)
+    recall = Recall(
+        store,
+        embedder,
+        lambda made_by: make_index(settings, store, made_by, _budget(settings, INDEX_SHARE)),
+        ranker,
+        freshness,
+        _budget(settings, COLUMNS_SHARE),
+        results,
+    )
+    writer = Writer(store, embedder, clock)
+    return Parts(store, embedder, writer, recall, kind, index_file(settings), cache)
+
+
+def _budget(settings: Settings, share: float) -> int:
+    return int(settings.max_memory_mb * MB * share)

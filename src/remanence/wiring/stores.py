@@ -1,0 +1,114 @@
+"""The store of the settings: a file, or a PostgreSQL server."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from remanence.config import Settings
+from remanence.errors import ConfigError, InvalidInput, NotFound
+from remanence.ports.store import Store
+
+if TYPE_CHECKING:
+    from remanence.store.postgres import PostgresStore
+
+MEMORY = ":memory:"
+SERVERS = ("postgresql://", "postgres://")
+
+PAGES_SHARE = 0.1  # of the memory budget, for the page caches of the file's connections
+CONNECTIONS = 4  # each has a page cache of its own
+
+
+def open_store(settings: Settings) -> Store:
+    """The store of these settings, without an embedder: enough for export, doctor and backup."""
+    if is_server(settings.database_url):
+        return open_postgres(settings, migrate=settings.migrate == "auto")
+    from remanence.store.sqlite import SqliteStore
+
+    return SqliteStore(
+        database_path(settings.database_url),
+        durability=settings.durability,
+        busy_timeout_s=settings.busy_timeout_s,
+        cache_mb=max(1, round(settings.max_memory_mb * PAGES_SHARE / CONNECTIONS)),
+    )
+
+
+def open_postgres(settings: Settings, *, migrate: bool) -> PostgresStore:
+    """The PostgreSQL store of these settings."""
+    try:
+        from remanence.store.postgres import PostgresStore
+    except ImportError as error:
+        raise missing_extra("PostgreSQL", "postgres", error) from error
+    return PostgresStore(
+        settings.database_url,
+        pool_size=settings.pool_size,
+        overflow=settings.pool_overflow,
+        timeout_s=settings.server_timeout_s,
+        statement_timeout_s=settings.statement_timeout_s,
+        tls=settings.tls,
+        migrate=migrate,
+    )
+
+
+def check_target(path: Path, database: str, overwrite: bool) -> None:
+    """Refuse to write a copy over the database itself, or over a file nobody gave up."""
+    own = MEMORY if is_server(database) else database_path(database)
+    if own != MEMORY and path.exists() and Path(own).exists() and path.samefile(own):
+        raise InvalidInput(f"{path} is the database itself; copy it to another file.")
+    if path.exists() and not overwrite:
+        raise InvalidInput(f"{path} exists already; pass overwrite to replace it.")
+
+
+def check_there(url: str) -> None:
+    """`NotFound` if the setting names a file that is not there; a server says so itself."""
+    path = MEMORY if is_server(url) else database_path(url)
+    if path != MEMORY and not Path(path).exists():
+        raise NotFound(
+            f"There is no database at {path}; `rem add` makes one, `rem config` shows which "
+            "is used."
+        )
+
+
+def restore_store(source: Path, target: str) -> None:
+    """Put a backup in the place of the database that a setting names."""
+    if is_server(target):
+        from remanence.store.postgres import restore as restore_postgres
+
+        return restore_postgres(source, target)
+    from remanence.store.sqlite import restore
+
+    path = database_path(target)
+    if path == MEMORY:
+        raise ConfigError("A backup is restored into a file; give --db a path.")
+    return restore(source, Path(path))
+
+
+def shown(url: str) -> str:
+    """The database setting as it may be shown: without a password."""
+    return re.sub(r"(://[^/@:]*):[^@]*@", r"\1:…@", url)
+
+
+def is_server(url: str) -> bool:
+    """Whether a database setting names a server rather than a file."""
+    return url.startswith(SERVERS)
+
+
+def database_path(url: str) -> str:
+    """The file (or `:memory:`) that a database setting names."""
+    if url in (MEMORY, "sqlite://", "sqlite:///:memory:"):
+        return MEMORY
+    if url.startswith("sqlite:///"):
+        return os.path.expanduser(url.removeprefix("sqlite:///"))
+    if "://" in url:
+        scheme = url.partition("://")[0]
+        raise ConfigError(
+            f"Databases of type {scheme!r} are not supported; use a file path or postgresql://…."
+        )
+    return os.path.expanduser(url)
+
+
+def missing_extra(what: str, extra: str, error: ImportError) -> ConfigError:
+    """The error that names the command which installs what is missing."""
+    return ConfigError(f"{what} needs an extra: run `pip install 'remanence[{extra}]'` ({error}).")
