@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
 from collections.abc import Callable
 
 import numpy as np
 
 from remanence.errors import EmbedderError
 from remanence.model.embedding import Fingerprint, FloatArray, QueryEmbedding
-from remanence.model.hit import Hit, Hits, Understanding
-from remanence.model.memory import MemoryRecord
+from remanence.model.hit import Hits, Understanding
 from remanence.model.query import Query
 from remanence.ports.embedder import Embedder
 from remanence.ports.store import Store
 from remanence.ports.vector_index import Nearest, VectorIndex
+from remanence.recall.answer import Answer, found_in, hits_of, memories_of
 from remanence.recall.candidates import POOL, Pool, choose_pool
 from remanence.recall.columns import Columns
 from remanence.recall.conditions import Mask, allowed, microseconds
@@ -25,6 +24,7 @@ from remanence.recall.freshness import Freshness
 from remanence.recall.lexical import Rows, WordScores
 from remanence.recall.ranked import Ranked
 from remanence.recall.ranker import Ranker
+from remanence.recall.results import ResultCache
 from remanence.recall.scene import Scene
 from remanence.recall.signals import extents_of, measure
 from remanence.recall.understand import Question
@@ -54,11 +54,13 @@ class Recall:
         ranker: Ranker,
         freshness: Freshness,
         views_budget: int,
+        results: ResultCache | None = None,
     ) -> None:
         self._store = store
         self._embedder = embedder
         self._index_for = index_for
         self._freshness = freshness
+        self._results = results
         self._index: VectorIndex | None = None
         self._index_lock = threading.Lock()
         self.ranker = ranker
@@ -76,14 +78,27 @@ class Recall:
                 self._index = self._index_for(self._embedder.fingerprint)
             return self._index
 
-    def search(self, query: Query) -> Hits:
-        """The memories that answer best, best first, each with its signals."""
+    def search(self, query: Query, *, live: bool = False) -> Hits:
+        """The memories that answer best, best first, each with its signals.
+
+        `live` says that the query's `now` is the clock's and not the caller's.
+        """
         question = Question(query.text, query.now)
+        if self._results is not None:
+            return self._results.hits(query, question, live, lambda: self._answer(query, question))
+        answer = self._answer(query, question)
+        return hits_of(answer, memories_of(self._store, answer.found))
+
+    def _answer(self, query: Query, question: Question) -> Answer:
         embedded, lost = self._embed(query.text)
         scenes = self._scenes(query, question, embedded)
-        hits = self._hits(self.chosen(query, self.rank(query, scenes))) if scenes else []
+        ranked = self.chosen(query, self.rank(query, scenes)) if scenes else None
         degraded = dict.fromkeys([*lost, *(s.degraded for s in scenes if s.degraded)])
-        return Hits(hits, understood=_understood(question, scenes), degraded=tuple(degraded))
+        return Answer(
+            found=found_in(ranked, self.ranker) if ranked is not None else (),
+            understood=_understood(question, scenes),
+            degraded=tuple(degraded),
+        )
 
     def scenes(self, query: Query) -> list[Scene]:
         """The pools of a search, before they are ranked."""
@@ -169,44 +184,6 @@ class Recall:
             scene.question, scene.columns, scene.rows, microseconds(query.now), query.time_weight
         )
         return np.column_stack([self.ranker.shares(figures), *fresh])
-
-    def _records(self, ranked: Ranked) -> dict[int, MemoryRecord]:
-        wanted: defaultdict[int, list[int]] = defaultdict(list)
-        for scene, row in ranked.rows():
-            wanted[scene.partition].append(int(scene.columns.key[row]))
-        found: dict[int, MemoryRecord] = {}
-        for partition, keys in wanted.items():
-            found |= self._store.records(partition, keys)
-        return found
-
-    def _hits(self, ranked: Ranked) -> list[Hit]:
-        keys = ranked.keys()
-        records = self._records(ranked)
-        told = zip(
-            keys,
-            ranked.rows(),
-            ranked.scores.tolist(),
-            ranked.signals(self.ranker),
-            ranked.details(self.ranker),
-            strict=True,
-        )
-        hits: list[Hit] = []
-        for key, (scene, row), score, signals, details in told:
-            record = records.get(key)
-            if record is None:
-                continue
-            best = scene.evidence.best_piece(row)
-            hits.append(
-                Hit(
-                    memory=record,
-                    score=score,
-                    signals=signals,
-                    details=details,
-                    passage=record.text if best is None else record.text[slice(*best.passage)],
-                    similarity=None if best is None else best.cosine,
-                )
-            )
-        return hits
 
 
 def _name_terms(columns: Columns, people: frozenset[int]) -> frozenset[str]:

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 
 import apsw
 
+from remanence import forks
 from remanence.errors import Closed, StoreBusy, StoreError
-from remanence.store.sqlite import forks
 from remanence.store.sqlite.faults import translated
 from remanence.store.sqlite.opening import IN_MEMORY, Settings, open_reader, open_writer
 

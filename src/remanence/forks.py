@@ -1,8 +1,9 @@
-"""One hook on `os.fork` for all open databases."""
+"""One hook on `os.fork` for all that holds connections or locks."""
 
 from __future__ import annotations
 
 import os
+import threading
 from functools import cache
 from typing import Protocol
 from weakref import WeakSet
@@ -11,7 +12,7 @@ from weakref import WeakSet
 class Forkable(Protocol):
     """What wants to know of a fork."""
 
-    def before_fork(self) -> None:
+    def before_fork(self) -> object:
         """About to fork, in the thread that forks."""
 
     def after_fork_in_parent(self) -> None:
@@ -24,6 +25,22 @@ class Forkable(Protocol):
 def watch(one: Forkable) -> None:
     """Tell `one` of every fork as long as it lives."""
     _watched().add(one)
+
+
+class ForkSafeLock:
+    """A lock that is held across every fork, so that both sides find what it guards whole."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.acquire = self.before_fork = self._lock.acquire
+        self.release = self.after_fork_in_parent = self.after_fork_in_child = self._lock.release
+        watch(self)
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
 
 
 @cache
