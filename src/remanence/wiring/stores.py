@@ -101,10 +101,11 @@ def database_path(url: str) -> str:
         return MEMORY
     if url.startswith("sqlite:///"):
         return os.path.expanduser(url.removeprefix("sqlite:///"))
-    if "://" in url:
-        scheme = url.partition("://")[0]
+    if "://" in url or url.startswith(("postgres:", "postgresql:")):
+        scheme = url.partition(":")[0]
         raise ConfigError(
-            f"Databases of type {scheme!r} are not supported; use a file path or postgresql://…."
+            f"A database of type {scheme!r} cannot be read so; give a path, or a URL that begins "
+            "with postgresql://."
         )
     return os.path.expanduser(url)
 

@@ -1,0 +1,180 @@
+"""Stores to be copied: some of everything in one, and all of one in a form to be compared."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pytest
+
+from remanence.config import load_settings
+from remanence.model.memory import Association, Feedback, Kind, MemoryRecord, Revision, State
+from remanence.model.scope import Reach
+from remanence.model.write import Insert
+from remanence.ports.store import Store
+from remanence.testing.store_suites.making import (
+    FINGERPRINT,
+    NOW,
+    OTHER,
+    add,
+    link,
+    memory,
+    pieces,
+    revise,
+    write,
+)
+from remanence.wiring import open_store
+
+if TYPE_CHECKING:
+    from remanence.testing.services.postgres import Databases
+
+Place: TypeAlias = Callable[[str], str]
+
+ODD = "naïve café ☕ 日本語 \U0001f9e0 مرحبا\u200d \u2028 \x07 'quoted\" ;--"
+
+
+@dataclass(frozen=True)
+class Everything:
+    """All that a copy must keep, tenant by tenant. Two are equal when nothing was lost."""
+
+    order: dict[str, list[str]]
+    records: dict[str, MemoryRecord]
+    histories: dict[str, list[Revision]]
+    pieces: dict[str, dict[str, list[Any]]]
+    links: set[tuple[str, Association]]
+    feedback: Counter[tuple[str, Feedback]]
+
+
+def opened(url: object) -> Store:
+    """The store of a database setting."""
+    return open_store(load_settings({"database": str(url)}))
+
+
+@contextmanager
+def places(folder: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
+    """Makes up where a new, empty store of a kind can be: a file, or a database of its own."""
+    count = iter(range(100))
+    with ExitStack() as ends:
+
+        def made(kind: str) -> str:
+            if kind == "sqlite":
+                return str(folder / f"{next(count)}.db")
+            postgres: Databases = request.getfixturevalue("postgres")
+            url = postgres.database()
+            ends.callback(postgres.drop, url)
+            return url
+
+        yield made
+
+
+def everything(store: Store) -> Everything:
+    """Read by other ways than the copy reads."""
+    told = Everything({}, {}, {}, {}, set(), Counter())
+    for tenant in store.tenants():
+        scanned = list(store.scan(tenant))
+        told.order[tenant] = [record.id for _, record in scanned]
+        told.records.update({record.id: record for _, record in scanned})
+        for id in told.order[tenant]:
+            told.histories[id] = store.history(tenant, id)
+            told.pieces[id] = _pieces(store, tenant, id)
+        told.links.update((tenant, one) for one in store.links(tenant))
+        told.feedback.update((tenant, one) for one in store.feedback(tenant))
+    return told
+
+
+def fill(store: Store, memories: int = 60) -> None:
+    """So many memories in three tenants, with all that can hang on one."""
+    share, rest = divmod(memories, 3)
+    _fill_t(store, share + rest)
+    for tenant in ("acme", "Ünï © tenant"):
+        records = [
+            memory(f"tea {n} of {tenant}", tenant, user_id=f"user {n % 3}") for n in range(share)
+        ]
+        for start in range(0, share, 500):
+            add(store, *records[start : start + 500], made=pieces(1, OTHER, n_of(tenant)))
+        store.note_feedback(tenant, records[0].id, useful=True, query=ODD, at=NOW)
+
+
+def n_of(text: str) -> int:
+    """A byte that depends on the text."""
+    return sum(text.encode()) % 60
+
+
+def _fill_t(store: Store, count: int) -> None:
+    records = [_varied(n) for n in range(count)]
+    for start in range(0, count, 500):
+        actions = [
+            Insert(record=one, pieces=pieces(1 + n % 3, fill=n % 60) if n % 5 else None)
+            for n, one in enumerate(records[start : start + 500])
+        ]
+        write(store, *actions)
+    _revise_some(store, records)
+    _embed_some_again(store, records)
+    for one, other in pairwise(records[:10]):
+        store.associate("t", link(one, other, strength=0.1 + 0.2))
+    for at, record in enumerate(records[:8]):
+        store.note_uses("t", [(record.id, NOW + timedelta(seconds=at))] * (at + 1))
+        for _ in range(2):  # twice the same is two
+            store.note_feedback("t", record.id, useful=at % 2 == 0, query=None, at=NOW)
+
+
+def _varied(n: int) -> MemoryRecord:
+    return memory(
+        f"tea {n} {ODD}" if n % 7 == 0 else f"tea {n}",
+        user_id=None if n % 2 else "ana",
+        agent_id="bot" if n % 3 == 0 else None,
+        session_id=f"s{n // 10}",
+        external_id=f"D{n}",
+        role="user",
+        speaker=ODD if n % 11 == 0 else "Ana",
+        kind=list(Kind)[n % 6],
+        state=list(State)[n % 4],
+        happened_at=NOW - timedelta(days=n // 4, microseconds=n % 2),
+        created_at=NOW + timedelta(microseconds=n),
+        importance=(n % 10) / 9,
+        trust=0.1 + 0.2,
+        pinned=n % 13 == 0,
+        source="crm",
+        actor="Ben",
+        origin="here",
+        metadata={"n": n, "deep": {"z": [1, 2.5, 1.0, None, True, ODD], "a": {}}, "": -0.5},
+        version=1,
+    )
+
+
+def _revise_some(store: Store, records: list[MemoryRecord]) -> None:
+    for one in records[10:14]:
+        revise(store, one.id, text=f"better {one.text}", pieces=pieces(2, fill=9))
+        revise(store, one.id, kind=Kind.SUMMARY, metadata={}, happened_at=NOW)
+        revise(store, one.id, state=State.ARCHIVED, superseded_by=records[0].id, importance=1.0)
+
+
+def _embed_some_again(store: Store, records: list[MemoryRecord]) -> None:
+    made = []
+    for n, one in enumerate(records[:20]):
+        place = store.key_of("t", one.id)
+        assert place is not None
+        text = store.get("t", [one.id])[0].text
+        made.append((place[1], text, pieces(2, OTHER, fill=40 + n)))
+    assert store.put_pieces("t", made) == len(made)
+
+
+def _pieces(store: Store, tenant: str, id: str) -> dict[str, list[Any]]:
+    place = store.key_of(tenant, id)
+    assert place is not None
+    found = {
+        str(made_by): [tuple(one)[1:] for one in store.pieces(made_by, place[0], [place[1]])]
+        for made_by in (FINGERPRINT, OTHER)
+    }
+    return {made_by: told for made_by, told in found.items() if told}
+
+
+def all_of(tenant: str) -> Reach:
+    """Every memory of a tenant."""
+    return Reach(tenant=tenant, all_users=True)
