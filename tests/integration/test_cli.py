@@ -216,7 +216,7 @@ HOSTILE = [
     (["search", "x", "--limit", "0"], None, 1, "limit"),
     (["search", "x", "--filter", "field.secret=1"], None, 1, "Unknown field"),
     (["search", "x", "-u", "a", "--all-users"], None, 1, "not both"),
-    (["list", "--db", "mysql://somewhere"], None, 1, "begins with postgresql://"),
+    (["list", "--db", "mysql://somewhere"], None, 1, "not supported"),
     (["--config", "missing.toml", "list"], None, 1, "cannot be read"),
     (["restore", "missing.db", "--yes"], None, 1, "no backup"),
     (["export", "no/such/folder/x.jsonl"], None, 1, "No such file"),

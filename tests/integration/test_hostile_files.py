@@ -114,7 +114,7 @@ def test_names_that_no_file_can_have(name: str) -> None:
         Memory(name)
 
 
-@pytest.mark.parametrize("url", ["postgresql://localhost/x", "mysql://x", "redis://x", "http://x"])
+@pytest.mark.parametrize("url", ["postgresql:/localhost/x", "mysql://x", "redis://x", "http://x"])
 def test_databases_that_are_not_supported(url: str) -> None:
     with pytest.raises(ConfigError, match="not supported"):
         Memory(url)

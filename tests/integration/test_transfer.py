@@ -159,6 +159,7 @@ def test_a_bad_line_is_named_and_nothing_of_its_batch_written(
         ({"id": "7"}, "UUID"),
         ({"id": "01890000-0000-7000-8000-000000000000"}, "does not follow its memory"),
         ({"version": 2}, "version 2 comes after a later one"),
+        ({"version": 99}, "a change to version 99 of a memory that has version"),
         ({"surprise": 1}, "Unknown field"),
     ],
 )

@@ -1,6 +1,7 @@
-"""A memory as a file of JSON lines, written and read as a stream.
+"""Memories on the move: as a file of JSON lines, and from one store into another.
 
-Memories, their history and their associations are in it; feedback and idempotency keys are not.
+A file has memories, their history and associations; a copy has vectors and feedback as well.
+Idempotency keys are in neither.
 """
 
 from remanence.transfer.exporting import Exported, export_memory

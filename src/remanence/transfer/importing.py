@@ -50,6 +50,11 @@ class _Past:
     def add(self, revision: Revision) -> None:
         if self.history and revision.version <= self.history[-1].version:
             raise InvalidInput(f"version {revision.version} comes after a later one.")
+        if not 2 <= revision.version <= self.record.version:
+            raise InvalidInput(
+                f"a change to version {revision.version} of a memory that has version "
+                f"{self.record.version}."
+            )
         self.history.append(revision)
 
 

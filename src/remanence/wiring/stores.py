@@ -104,7 +104,7 @@ def database_path(url: str) -> str:
     if "://" in url or url.startswith(("postgres:", "postgresql:")):
         scheme = url.partition(":")[0]
         raise ConfigError(
-            f"A database of type {scheme!r} cannot be read so; give a path, or a URL that begins "
+            f"A database of type {scheme!r} is not supported so; give a path, or a URL that begins "
             "with postgresql://."
         )
     return os.path.expanduser(url)
