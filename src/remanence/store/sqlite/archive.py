@@ -10,7 +10,7 @@ import apsw
 
 from remanence.errors import NotFound
 from remanence.model.filter import Filter
-from remanence.model.memory import MemoryRecord, Revision
+from remanence.model.memory import Feedback, MemoryRecord, Revision
 from remanence.model.scope import Reach
 from remanence.model.write import Batch, Remove, Written
 from remanence.store.rows import (
@@ -19,6 +19,7 @@ from remanence.store.rows import (
     micros,
     moment,
     packed_id,
+    spelled_id,
 )
 from remanence.store.sqlite.database import Database
 from remanence.store.sqlite.erasing import Eraser
@@ -101,6 +102,18 @@ class SqliteArchive:
                 raise _not_found(id)
             values = (place[1], int(useful), query, micros(at))
             run(connection, "insert_feedback", values)
+
+    def feedback(self, tenant: str) -> Iterator[Feedback]:
+        """All that was recorded for the tenant, by memory; read in chunks."""
+        after = (0, 0)
+        while True:
+            with self._database.reading() as connection:
+                rows = fetch_all(connection, "feedback_after", (*after, tenant, _CHUNK))
+            if not rows:
+                return
+            for _, _, id, useful, query, at in rows:
+                yield Feedback(id=spelled_id(id), useful=bool(useful), query=query, at=moment(at))
+            after = rows[-1][0], rows[-1][1]
 
     def scan(self, tenant: str, after: int = 0) -> Iterator[tuple[int, MemoryRecord]]:
         """The tenant's memories by key; read in chunks, so no read stays open between them."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -11,6 +10,7 @@ import apsw
 
 from remanence.errors import StoreBusy, StoreCorrupt, StoreError
 from remanence.ports.store import Progress
+from remanence.store.files import growing, put
 from remanence.store.sqlite.database import Database
 from remanence.store.sqlite.digests import damaged_keys
 from remanence.store.sqlite.faults import translated
@@ -18,11 +18,12 @@ from remanence.store.sqlite.opening import Settings, open_reader
 from remanence.store.sqlite.schema import check_ours, new_identity
 
 _PAGES_A_STEP = 1024
+_COMPANIONS = ("-wal", "-shm", "-journal")
 
 
 def backup(database: Database, target: Path, progress: Progress | None) -> None:
     """A copy as of now; `target` appears when it is whole and on the disk."""
-    with database.reading() as connection, _growing(Path(target)) as copy:
+    with database.reading() as connection, growing(Path(target), *_COMPANIONS) as copy:
         # Inside one read: a copy made in steps would start again at every write of somebody else.
         connection.execute("BEGIN")
         try:
@@ -30,7 +31,7 @@ def backup(database: Database, target: Path, progress: Progress | None) -> None:
             _copy(connection, copy, progress)
         finally:
             connection.execute("ROLLBACK")
-        _put(copy, Path(target))
+        put(copy, Path(target))
 
 
 def restore(source: Path, target: Path) -> None:
@@ -44,11 +45,11 @@ def restore(source: Path, target: Path) -> None:
         raise StoreError(f"There is no backup at {source}; check the path.")
     with closing(open_reader(str(source), Settings())) as connection, translated(str(source)):
         _check_whole(connection, source)
-        with _growing(target) as copy:
+        with growing(target, *_COMPANIONS) as copy:
             _copy(connection, copy, None)
             _rename(copy)
             with _held(target):
-                _put(copy, target)
+                put(copy, target)
 
 
 def _check_whole(connection: apsw.Connection, source: Path) -> None:
@@ -62,20 +63,6 @@ def _check_whole(connection: apsw.Connection, source: Path) -> None:
             f"The backup {source} holds {len(damaged)} damaged memories; open a copy of it and "
             "run `rem doctor --repair`, or use another one."
         )
-
-
-@contextmanager
-def _growing(target: Path) -> Iterator[Path]:
-    copy = target.with_name(f".{target.name}.{os.urandom(6).hex()}")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(copy, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-        yield copy
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{str(target)!r} cannot be written ({error}).") from error
-    finally:
-        for path in (copy, *_companions(copy)):
-            path.unlink(missing_ok=True)
 
 
 def _copy(connection: apsw.Connection, copy: Path, progress: Progress | None) -> None:
@@ -93,20 +80,6 @@ def _rename(copy: Path) -> None:
     with closing(apsw.Connection(str(copy))) as connection, translated(str(copy)):
         connection.pragma("journal_mode", "delete")
         new_identity(connection)
-
-
-def _put(copy: Path, target: Path) -> None:
-    _sync(copy)
-    os.replace(copy, target)
-    _sync(target.parent)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager
@@ -135,4 +108,4 @@ def _lock(connection: apsw.Connection, target: Path) -> None:
 
 
 def _companions(path: Path) -> list[Path]:
-    return [path.with_name(path.name + suffix) for suffix in ("-wal", "-shm", "-journal")]
+    return [path.with_name(path.name + suffix) for suffix in _COMPANIONS]

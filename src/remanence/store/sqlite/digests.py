@@ -9,17 +9,15 @@ from typing import Any
 import apsw
 import orjson
 
-from remanence.model.memory import Kind, State
+from remanence.model.memory import State
+from remanence.store.damage import readable
 from remanence.store.rows import (
-    KIND_CODES,
-    KINDS,
     RECORD_WIDTH,
     STATE_CODES,
     STATES,
     Owner,
     Row,
     micros,
-    moment,
     row_digest,
 )
 from remanence.store.sqlite.schema import meta
@@ -36,7 +34,7 @@ def damaged_keys(connection: apsw.Connection) -> list[int]:
 
 def quarantine(connection: apsw.Connection, key: int, now: datetime) -> None:
     """Sign a damaged row as it is now readable, in the state that keeps it out of recall."""
-    row = _readable(fetch_all(connection, "raw_row", (key,))[0])
+    row = readable(_decoded(fetch_all(connection, "raw_row", (key,))[0]))
     before = {"state": STATES[row[4]]}
     row[4], row[7], row[11] = STATE_CODES[State.QUARANTINED], micros(now), row[11] + 1
     owner = _owners(connection)[row[1]]
@@ -86,40 +84,12 @@ def _row_if_readable(connection: apsw.Connection, key: int) -> Row | None:
     return row
 
 
-def _readable(raw: Sequence[Any]) -> list[Any]:
-    """Values that a record can hold, as near to the damaged ones as can be."""
-    row = [value.decode(errors="replace") if _is_text(at, value) else value
-           for at, value in enumerate(raw)]  # fmt: skip
-    row[3] = row[3] if row[3] in KINDS else KIND_CODES[Kind.EPISODIC]
-    row[4] = row[4] if row[4] in STATES else STATE_CODES[State.ACTIVE]
-    row[5:8] = [value if _is_time(value) else 0 for value in row[5:8]]
-    row[8:10] = [value if _is_share(value) else 0.0 for value in row[8:10]]
-    row[10] = int(bool(row[10]))
-    row[11] = row[11] if isinstance(row[11], int) and 0 < row[11] < 1 << 31 else 1
-    row[20] = row[20] if isinstance(row[20], bytes) and len(row[20]) == 16 else None
-    row[21] = row[21] if _is_object(row[21]) else None
-    row[22] = row[22] or ""
-    return row
+def _decoded(raw: Sequence[Any]) -> list[Any]:
+    return [
+        value.decode(errors="replace") if _is_text(at, value) else value
+        for at, value in enumerate(raw)
+    ]
 
 
 def _is_text(at: int, value: Any) -> bool:
     return isinstance(value, bytes) and (12 <= at <= 19 or at in (21, 22))
-
-
-def _is_time(value: Any) -> bool:
-    try:
-        moment(value)
-    except (TypeError, OverflowError):
-        return False
-    return True
-
-
-def _is_share(value: Any) -> bool:
-    return isinstance(value, float) and 0 <= value <= 1
-
-
-def _is_object(value: Any) -> bool:
-    try:
-        return isinstance(orjson.loads(value), dict)
-    except (orjson.JSONDecodeError, TypeError):
-        return False

@@ -7,17 +7,16 @@ from collections.abc import Sequence
 import apsw
 import numpy as np
 
-from remanence.errors import InvalidInput, StoreError
-from remanence.model.embedding import CODE_BYTES, Fingerprint
-from remanence.model.write import Piece, Pieces
+from remanence.errors import StoreError
+from remanence.model.embedding import Fingerprint
+from remanence.model.write import Pieces
 from remanence.ports.store import Keys
+from remanence.store.pieces import check_piece
 from remanence.store.sqlite.statements import fetch_value, run
 
 MEMORY_SHIFT = 24
 EMBEDDER_SHIFT = 14
-MAX_PARTS = 1 << EMBEDDER_SHIFT
 MAX_EMBEDDERS = 1 << (MEMORY_SHIFT - EMBEDDER_SHIFT)
-STEP_BYTES = 4  # `quantised` begins with a float32
 
 
 def first_place(key: int, embedder: int = 0) -> int:
@@ -70,7 +69,7 @@ class Placing:
     def _put(self, key: int, embedder: int, pieces: Pieces) -> None:
         first = first_place(key, embedder)
         for piece in pieces.pieces:
-            _check(piece, pieces.fingerprint)
+            check_piece(piece, pieces.fingerprint)
             place = (first + piece.part, piece.passage, piece.start, piece.stop)
             run(self._connection, "insert_piece", (*place, piece.vector, piece.codes))
         run(self._connection, "embedded", (embedder, key))
@@ -98,10 +97,3 @@ class Placing:
         if self._several is None:
             self._several = fetch_value(self._connection, "count_embedders") > 1
         return self._several
-
-
-def _check(piece: Piece, made_by: Fingerprint) -> None:
-    if not 0 <= piece.part < MAX_PARTS:
-        raise InvalidInput(f"A memory has at most {MAX_PARTS} pieces; split the text.")
-    if len(piece.vector) != STEP_BYTES + made_by.dimension or len(piece.codes) % CODE_BYTES:
-        raise InvalidInput(f"The piece's vector or codes are not of {made_by}.")

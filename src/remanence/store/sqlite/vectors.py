@@ -23,6 +23,11 @@ class SqliteVectors:
 
     _database: Database
 
+    def embedders(self) -> list[Fingerprint]:
+        """Every embedder that the store has met and not forgotten; oldest first."""
+        with self._database.reading() as connection:
+            return [Fingerprint(*row) for row in run(connection, "embedders")]
+
     def pieces(
         self, fingerprint: Fingerprint, partition: int, keys: Sequence[int]
     ) -> list[StoredPiece]:

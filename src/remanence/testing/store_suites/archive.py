@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from remanence.errors import Conflict, InvalidInput, NotFound
-from remanence.model.memory import Kind, State
+from remanence.model.memory import Feedback, Kind, State
 from remanence.model.scope import Reach
 from remanence.model.write import Insert, Receipt, Remove, Revise
 from remanence.ports.store import Store
@@ -36,7 +36,7 @@ class ArchiveSuite:
 
     def test_what_is_written_comes_back_whole(self, store: Store, reopen: Reopen) -> None:
         record = memory(
-            "Žofie\0 moved to 東京 🗼",
+            "Žofie\n moved to 東京 🗼",
             user_id="alice",
             agent_id="a",
             session_id="s",
@@ -181,6 +181,20 @@ class ArchiveSuite:
         assert texts(store.find(reach)) == ["c", "b", "a"]
         assert texts(store.find(reach, newest_first=False)) == ["a", "b", "c"]
         assert texts(store.find(reach, limit=1, offset=1)) == ["b"]
+
+    def test_feedback_is_kept_with_its_question(self, store: Store) -> None:
+        a, b = add(store, memory("a"), memory("b", user_id="u"))
+        (theirs,) = add(store, memory("theirs", tenant="u"))
+        later = NOW + timedelta(seconds=1)
+        store.note_feedback("t", b.id, useful=True, query="why?", at=NOW)
+        store.note_feedback("t", a.id, useful=False, query=None, at=NOW)
+        store.note_feedback("t", a.id, useful=True, query="and now?", at=later)
+        store.note_feedback("u", theirs.id, useful=True, query=None, at=NOW)
+        assert list(store.feedback("t")) == [
+            Feedback(id=a.id, useful=False, query=None, at=NOW),
+            Feedback(id=a.id, useful=True, query="and now?", at=later),
+            Feedback(id=b.id, useful=True, query="why?", at=NOW),
+        ]
 
     def test_scan_gives_everything_by_key(self, store: Store) -> None:
         add(store, *[memory(f"m{i}", user_id=f"u{i % 3}") for i in range(1100)])

@@ -88,6 +88,7 @@ class VectorSuite:
         assert len(store.pieces(FINGERPRINT, partition_of(store), keys)) == 5
         add(store, memory("theirs", tenant="u"), made=pieces(2))
         assert store.put_pieces("u", [(keys[0], "a", pieces(1, OTHER))]) == 0
+        assert store.embedders() == [FINGERPRINT, OTHER]
         assert store.forget_embedders("t", OTHER) == 5
         assert store.pieces(FINGERPRINT, partition_of(store), keys) == []
         assert len(store.pieces(OTHER, partition_of(store), keys)) == 1

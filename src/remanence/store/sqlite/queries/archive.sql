@@ -82,6 +82,12 @@ ON CONFLICT (memory) DO UPDATE SET
 -- name: insert_feedback
 INSERT INTO feedback (memory, useful, query, at) VALUES (?, ?, ?, ?)
 
+-- name: feedback_after
+SELECT f.memory, f.id, m.id, f.useful, f.query, f.at FROM feedback AS f
+JOIN memories AS m ON m.key = f.memory
+WHERE (f.memory, f.id) > (?, ?) AND m.partition IN (SELECT id FROM partitions WHERE tenant = ?)
+ORDER BY f.memory, f.id LIMIT ?
+
 -- name: partition
 SELECT id FROM partitions WHERE tenant = ? AND user_id = ?
 

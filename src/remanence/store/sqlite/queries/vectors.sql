@@ -1,6 +1,9 @@
 -- name: embedder
 SELECT id FROM embedders WHERE fingerprint = ?
 
+-- name: embedders
+SELECT name, digest, dimension, pooling, codes FROM embedders ORDER BY id
+
 -- name: insert_embedder
 INSERT INTO embedders (fingerprint, name, digest, dimension, pooling, codes)
 VALUES (?, ?, ?, ?, ?, ?) RETURNING id

@@ -1,0 +1,194 @@
+"""Memories in PostgreSQL: written in transactions, read by id or by condition."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+import psycopg
+
+from remanence.errors import Conflict, NotFound
+from remanence.model.filter import Filter
+from remanence.model.memory import Feedback, MemoryRecord, Revision
+from remanence.model.scope import Reach
+from remanence.model.write import Batch, Insert, Written
+from remanence.store.postgres.arrays import int8s, uuids
+from remanence.store.postgres.database import Database
+from remanence.store.postgres.filters import reached, statement
+from remanence.store.postgres.placing import Unemployed, employ
+from remanence.store.postgres.session import Session
+from remanence.store.postgres.writing import NEVER, Writing
+from remanence.store.rows import Row, before_values, micros, moment, packed_id, spelled_id
+
+_CHUNK = 500
+
+
+class PostgresArchive:
+    """The Archive port."""
+
+    _database: Database
+
+    def write(self, batch: Batch) -> Written:
+        """Do all of it in one durable transaction."""
+        while True:
+            try:
+                return self._database.write(
+                    batch.tenant, lambda session: Writing(self._database, session, batch).run()
+                )
+            except Unemployed as missing:
+                employ(self._database, batch.tenant, missing.fingerprints)
+            except Conflict as conflict:
+                if isinstance(conflict.__cause__, psycopg.Error):
+                    raise self._taken(batch) or conflict from conflict
+                raise
+
+    def get(self, tenant: str, ids: Sequence[str]) -> list[MemoryRecord]:
+        """The tenant's memories with these ids, each checked against its digest."""
+        asked = [packed_id(id) for id in ids]
+
+        def work(session: Session) -> list[MemoryRecord]:
+            wanted = uuids({id for id in asked if id is not None})
+            rows = {row[2]: row for row in session.rows("memories_by_id", ids=wanted)}
+            return [self._database.checked(session, rows[id]) for id in asked if id in rows]
+
+        return self._database.read(tenant, work) or []
+
+    def find(
+        self,
+        reach: Reach,
+        where: Filter | None = None,
+        *,
+        limit: int = 100,
+        offset: int = 0,
+        newest_first: bool = True,
+    ) -> list[MemoryRecord]:
+        """Memories in any state that satisfy the filter, by time; ties by insertion."""
+        name = "find_newest" if newest_first else "find_oldest"
+
+        def work(session: Session) -> list[MemoryRecord]:
+            partitions = self._database.partitions(session, reach)
+            condition = reached(session, partitions, reach, where)
+            values = (*condition.values, limit, offset)
+            rows = session.execute(statement(name, condition), values)
+            return self._database.records(session, rows.fetchall())
+
+        return self._database.read(reach.tenant, work) or []
+
+    def count(self, reach: Reach, where: Filter | None = None) -> int:
+        """How many `find` would give without a limit."""
+
+        def work(session: Session) -> int:
+            partitions = self._database.partitions(session, reach)
+            condition = reached(session, partitions, reach, where)
+            row = session.execute(statement("count", condition), condition.values).fetchone()
+            return 0 if row is None else int(row[0])
+
+        return self._database.read(reach.tenant, work) or 0
+
+    def history(self, tenant: str, id: str) -> list[Revision]:
+        """Every change of a memory, oldest first; its insertion is the verb `added`."""
+
+        def work(session: Session) -> tuple[MemoryRecord, list[Revision]]:
+            row = session.row("memories_by_id", ids=uuids([packed_id(id)]))
+            if row is None:
+                raise _not_found(id)
+            later = session.rows("history", key=row[0])
+            return self._database.record(session, row), [_revision(one) for one in later]
+
+        found = self._database.read(tenant, work)
+        if found is None:
+            raise _not_found(id)
+        record, later = found
+        actor = next((one.before["actor"] for one in later if "actor" in one.before), record.actor)
+        return [Revision(version=1, verb="added", at=record.created_at, actor=actor), *later]
+
+    def note_uses(self, tenant: str, uses: Sequence[tuple[str, datetime]]) -> None:
+        """Add to the use counts of memories; ids that are gone are passed over."""
+        counts = Counter(packed_id(id) for id, _ in uses)
+        last = {packed_id(id): micros(at) for id, at in sorted(uses, key=lambda use: use[1])}
+
+        def work(session: Session) -> None:
+            there = session.rows("lock_by_id", ids=uuids(id for id in counts if id is not None))
+            if there:
+                session.run(
+                    "note_uses",
+                    keys=int8s(key for _, _, key in there),
+                    counts=int8s(counts[id] for id, _, _ in there),
+                    lasts=int8s(last[id] for id, _, _ in there),
+                    never=NEVER,
+                )
+
+        if self._database.is_tenant(tenant):
+            self._database.write(tenant, work)
+
+    def note_feedback(
+        self, tenant: str, id: str, *, useful: bool, query: str | None, at: datetime
+    ) -> None:
+        """Record whether a memory helped."""
+
+        def work(session: Session) -> None:
+            place = session.row("lock_by_id", ids=uuids([packed_id(id)]))
+            if place is None:
+                raise _not_found(id)
+            told = {"useful": int(useful), "query": query, "at": micros(at)}
+            session.run("insert_feedback", key=place[2], **told)
+
+        if not self._database.is_tenant(tenant):
+            raise _not_found(id)
+        self._database.write(tenant, work)
+
+    def feedback(self, tenant: str) -> Iterator[Feedback]:
+        """All that `note_feedback` recorded, by memory, oldest first; read in chunks."""
+        after = (0, 0)
+        while rows := self._feedback_after(tenant, after):
+            yield from map(_feedback, rows)
+            after = (rows[-1][0], rows[-1][1])
+
+    def _feedback_after(self, tenant: str, after: tuple[int, int]) -> list[tuple[Any, ...]]:
+        asked = {"memory": after[0], "after": after[1], "most": _CHUNK}
+        return self._database.read(tenant, lambda s: s.rows("feedback_after", **asked)) or []
+
+    def scan(self, tenant: str, after: int = 0) -> Iterator[tuple[int, MemoryRecord]]:
+        """Every memory in order of key; read in chunks, so no read stays open between them."""
+        while chunk := self._chunk(tenant, after):
+            yield from chunk
+            after = chunk[-1][0]
+
+    def _chunk(self, tenant: str, after: int) -> list[tuple[int, MemoryRecord]]:
+        def work(session: Session) -> list[tuple[int, MemoryRecord]]:
+            rows = session.rows("scan", after=after, most=_CHUNK)
+            return [(row[0], self._database.record(session, row)) for row in rows]
+
+        return self._database.read(tenant, work) or []
+
+    def _taken(self, batch: Batch) -> Conflict | None:
+        """The refusal that names the id, if the memory that has it is still there."""
+        ids = [packed_id(one.record.id) for one in batch.actions if isinstance(one, Insert)]
+        found = self._database.read(batch.tenant, lambda s: s.row("places_by_id", ids=uuids(ids)))
+        if found is None:
+            return None
+        id = spelled_id(found[0])
+        return Conflict(f"There is a memory with the id {id} already; use a new id.")
+
+
+def _revision(row: Row) -> Revision:
+    version, verb, at, actor, reason, before = row
+    return Revision(
+        version=version,
+        verb=verb,
+        at=moment(at),
+        actor=actor,
+        reason=reason,
+        before=before_values(before),
+    )
+
+
+def _not_found(id: str) -> NotFound:
+    return NotFound(f"There is no memory {id} here.")
+
+
+def _feedback(row: Row) -> Feedback:
+    _, _, id, useful, query, at = row
+    return Feedback(id=spelled_id(id), useful=bool(useful), query=query, at=moment(at))

@@ -1,0 +1,67 @@
+"""The digests that guard the rows: which rows are damaged, and putting those in quarantine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from remanence.model.memory import State
+from remanence.store.damage import readable
+from remanence.store.postgres.arrays import int8s, texts
+from remanence.store.postgres.database import Database
+from remanence.store.postgres.feed import announce
+from remanence.store.postgres.session import Session
+from remanence.store.rows import RECORD_WIDTH, STATE_CODES, STATES, Row, micros, row_digest
+
+_CHUNK = 1000
+_REWRITTEN = (
+    "kind", "state", "happened_at", "created_at", "updated_at", "importance", "trust", "pinned",
+    "version",
+)  # fmt: skip
+
+
+def damaged_rows(database: Database, session: Session) -> list[tuple[Any, ...]]:
+    """The tenant's rows that are not what was signed."""
+    return [row for row in _guarded(session) if not _matches(database, session, row)]
+
+
+def quarantine(database: Database, session: Session, key: int, now: datetime) -> None:
+    """Sign a damaged row as it is now readable, in the state that keeps it out of recall."""
+    found = session.row("guarded_row", key=key)
+    if found is None:
+        return
+    row = readable(found)
+    before = orjson.dumps({"state": STATES[row[4]]}).decode()
+    row[4], row[7], row[11] = STATE_CODES[State.QUARANTINED], micros(now), row[11] + 1
+    digest = row_digest(row, database.owner(session, row[1]), database.digest_key)
+    values = dict(zip(_REWRITTEN, row[3:12], strict=True))
+    heir = None if row[20] is None else row[20].hex()
+    session.run(
+        "rewrite_row", **values, superseded_by=heir, metadata=row[21], digest=digest, key=key
+    )
+    session.run(
+        "insert_history",
+        memory=int8s([key]),
+        version=int8s([row[11]]),
+        verb=texts(["quarantine"]),
+        at=int8s([micros(now)]),
+        actor=texts([None]),
+        reason=texts(["The stored row did not match its digest."]),
+        before=texts([before]),
+    )
+    announce(session, [(row[1], key)])
+
+
+def _guarded(session: Session) -> Iterator[tuple[Any, ...]]:
+    after = 0
+    while rows := session.rows("guarded_rows", after=after, most=_CHUNK):
+        yield from rows
+        after = rows[-1][0]
+
+
+def _matches(database: Database, session: Session, row: Row) -> bool:
+    owner = database.owner(session, row[1])
+    return bool(row_digest(row, owner, database.digest_key) == row[RECORD_WIDTH])

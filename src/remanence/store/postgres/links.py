@@ -1,0 +1,126 @@
+"""Associations in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from remanence.errors import InvalidInput, NotFound
+from remanence.model.memory import Association, Related, State, unit_interval
+from remanence.store.postgres.arrays import uuids
+from remanence.store.postgres.database import Database
+from remanence.store.postgres.session import Session
+from remanence.store.rows import (
+    RECORD_WIDTH,
+    STATE_CODES,
+    Row,
+    micros,
+    moment,
+    packed_id,
+    spelled_id,
+)
+
+_CHUNK = 500
+_DIRECTIONS = {"out": "related_out", "in": "related_in", "both": "related_both"}
+
+
+class PostgresLinks:
+    """The Links port."""
+
+    _database: Database
+
+    def associate(self, tenant: str, link: Association) -> Association:
+        """Add the link, or give an existing one the new strength; `NotFound` if an end is."""
+        strength = unit_interval("strength", link.strength)
+
+        def work(session: Session) -> int:
+            source, target = _keys(session, "lock_by_id", link.source, link.target)
+            told = {"strength": strength, "created": micros(link.created_at), "type": link.type}
+            return int(session.value("put_link", source=source, target=target, **told))
+
+        if not self._database.is_tenant(tenant):
+            raise _not_found(link.source)
+        created = self._database.write(tenant, work)
+        return Association(
+            source=link.source,
+            target=link.target,
+            type=link.type,
+            strength=strength,
+            created_at=moment(created),
+        )
+
+    def related(
+        self, tenant: str, id: str, *, type: str | None, direction: str, limit: int
+    ) -> list[Related]:
+        """Linked memories that are active, strongest first; `NotFound` if the one asked is."""
+        if direction not in _DIRECTIONS:
+            raise InvalidInput(f"direction is 'out', 'in' or 'both', not {direction!r}.")
+
+        def work(session: Session) -> list[Related]:
+            (key,) = _keys(session, "places_by_id", id)
+            asked = {"key": key, "type": type, "active": STATE_CODES[State.ACTIVE], "most": limit}
+            rows = session.rows(_DIRECTIONS[direction], **asked)
+            return [self._related(session, row) for row in rows]
+
+        found = self._database.read(tenant, work)
+        if found is None:
+            raise _not_found(id)
+        return found
+
+    def dissociate(self, tenant: str, source: str, target: str, type: str | None) -> int:
+        """Remove links from source to target; how many there were."""
+
+        def work(session: Session) -> int:
+            try:
+                start, end = _keys(session, "lock_by_id", source, target)
+            except NotFound:
+                return 0
+            return len(session.rows("delete_links", source=start, target=end, type=type))
+
+        return self._database.write(tenant, work) if self._database.is_tenant(tenant) else 0
+
+    def links(self, tenant: str) -> Iterator[Association]:
+        """Every association of the tenant, read in chunks."""
+        after: Row = (0, "", 0)
+        while rows := self._links_after(tenant, after):
+            yield from map(_association, rows)
+            after = rows[-1][:3]
+
+    def _links_after(self, tenant: str, after: Row) -> list[tuple[Any, ...]]:
+        asked = dict(zip(("source", "type", "target"), after, strict=True))
+        return (
+            self._database.read(
+                tenant, lambda session: session.rows("links_after", **asked, most=_CHUNK)
+            )
+            or []
+        )
+
+    def _related(self, session: Session, row: Row) -> Related:
+        type, strength, outgoing = row[RECORD_WIDTH:]
+        memory = self._database.record(session, row)
+        return Related(memory=memory, type=type, strength=strength, outgoing=bool(outgoing))
+
+
+def _keys(session: Session, name: str, *ids: str) -> list[int]:
+    packed = [packed_id(id) for id in ids]
+    rows = session.rows(name, ids=uuids(packed))
+    found = {id: key for id, _, key in rows}
+    for id, spelled in zip(packed, ids, strict=True):
+        if id not in found:
+            raise _not_found(spelled)
+    return [found[id] for id in packed]
+
+
+def _not_found(id: str) -> NotFound:
+    return NotFound(f"There is no memory {id} here.")
+
+
+def _association(row: Row) -> Association:
+    _, type, _, source, target, strength, created = row
+    return Association(
+        source=spelled_id(source),
+        target=spelled_id(target),
+        type=type,
+        strength=strength,
+        created_at=moment(created),
+    )

@@ -1,0 +1,137 @@
+"""Opening connections: what the URL says, what is set on each, how long to wait for an answer."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass, field
+from secrets import randbits
+from typing import Any
+
+import psycopg
+from psycopg.abc import RV, PQGen
+from psycopg.adapt import AdaptersMap
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from remanence.errors import ConfigError
+from remanence.store.words import Words
+
+APPLICATION = "remanence"
+TLS = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+
+_GRACE_S = 2.0
+_STATEMENTS_KEPT = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How connections are opened."""
+
+    url: str = field(repr=False)
+    pool_size: int = 4
+    overflow: int = 4
+    timeout_s: float = 10.0
+    statement_timeout_s: float = 30.0
+    tls: str = "prefer"
+    migrate: bool = True
+    words: Words = field(default_factory=Words)
+
+    def __post_init__(self) -> None:
+        if self.pool_size < 1 or self.overflow < 0:
+            raise ConfigError("pool_size is 1 or more, overflow 0 or more.")
+        if self.timeout_s <= 0 or self.statement_timeout_s <= 0:
+            raise ConfigError("timeout_s and statement_timeout_s are more than 0.")
+        if self.tls not in TLS:
+            raise ConfigError(f"tls is one of {', '.join(TLS)}; not {self.tls!r}.")
+        self._parts()
+
+    @property
+    def where(self) -> str:
+        """The database in words, without login."""
+        parts = self._parts()
+        place = f"{parts.get('host') or 'localhost'}:{parts.get('port') or 5432}"
+        return f"PostgreSQL {place}/{parts.get('dbname') or parts.get('user') or ''}"
+
+    def conninfo(self) -> str:
+        """What libpq is given; what the URL itself says comes first."""
+        patience = max(2, math.ceil(self.timeout_s))
+        ours: dict[str, Any] = {
+            "application_name": APPLICATION,
+            "client_encoding": "UTF8",
+            "connect_timeout": patience,
+            "keepalives_idle": 30,
+            "keepalives_interval": 5,
+            "keepalives_count": 3,
+            "sslmode": self.tls,
+            "tcp_user_timeout": patience * 1000,
+        }
+        return make_conninfo("", **(ours | self._parts() | {"application_name": APPLICATION}))
+
+    def _parts(self) -> dict[str, Any]:
+        try:
+            return conninfo_to_dict(self.url)
+        except psycopg.Error:
+            # libpq's message would repeat what it could not read, which may be the password.
+            raise ConfigError(
+                "The store's URL cannot be read; write postgresql://user:password@host:5432/name."
+            ) from None
+
+
+class PatientConnection(psycopg.Connection[tuple[Any, ...]]):
+    """A connection that takes silence longer than its patience for a loss."""
+
+    patience_s: float | None = None
+    opened_by = 0  # the process
+    writer = 0  # its name in the table `commits`
+    marked: set[int]  # the tenants it has written for
+
+    def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
+        """As psycopg's, but not for ever."""
+        try:
+            return super().wait(gen, interval, self.patience_s if timeout is None else timeout)
+        except psycopg.errors._WaitTimeout as error:
+            if timeout is not None:
+                raise
+            self.pgconn.finish()
+            raise psycopg.OperationalError("the server has fallen silent") from error
+
+
+def connect(settings: Settings, types: AdaptersMap | None = None) -> PatientConnection:
+    """A connection for short transactions: each is read-only and one snapshot unless it says so."""
+    connection = _connected(settings, types)
+    connection.patience_s = settings.statement_timeout_s + _GRACE_S
+    _set(
+        connection,
+        statement_timeout=f"{int(settings.statement_timeout_s * 1000)}ms",
+        lock_timeout=f"{int(settings.timeout_s * 1000)}ms",
+        idle_in_transaction_session_timeout="5min",
+        default_transaction_isolation="repeatable read",
+        default_transaction_read_only="on",
+        work_mem="32MB",
+    )
+    return connection
+
+
+def connect_for_upkeep(settings: Settings, types: AdaptersMap | None = None) -> PatientConnection:
+    """A connection for work that may take as long as it takes."""
+    connection = _connected(settings, types)
+    _set(connection, statement_timeout="0", idle_in_transaction_session_timeout="0")
+    return connection
+
+
+def _connected(settings: Settings, types: AdaptersMap | None) -> PatientConnection:
+    connection = PatientConnection.connect(
+        settings.conninfo(), autocommit=True, prepare_threshold=3, context=types
+    )
+    connection.prepared_max = _STATEMENTS_KEPT
+    connection.opened_by = os.getpid()
+    connection.writer, connection.marked = randbits(63), set()
+    # A forked child inherits connections that it must not use, nor close, nor warn of.
+    connection._pool = None
+    return connection
+
+
+def _set(connection: PatientConnection, **values: str) -> None:
+    named = ", ".join("set_config(%s, %s, false)" for _ in values)
+    given = [part for pair in values.items() for part in pair]
+    connection.execute(f"SELECT {named}".encode(), given)

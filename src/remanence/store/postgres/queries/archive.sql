@@ -1,0 +1,74 @@
+-- name: record
+m.key, m.partition, m.id, m.kind, m.state, m.happened_at, m.created_at, m.updated_at,
+m.importance, m.trust, m.pinned, m.version, m.agent_id, m.session_id, m.role, m.speaker,
+m.external_id, m.source, m.actor, m.origin, m.superseded_by, m.metadata, m.text, u.count, u.last
+
+-- name: memories_and_uses
+memories AS m LEFT JOIN uses AS u ON u.tenant = m.tenant AND u.memory = m.key
+
+-- name: memories_by_id
+SELECT {record}, m.digest FROM {memories_and_uses}
+WHERE m.tenant = %(tenant)s AND m.id = ANY(%(ids)s)
+
+-- name: lock_by_id
+SELECT id, partition, key FROM memories
+WHERE tenant = %(tenant)s AND id = ANY(%(ids)s) ORDER BY key FOR KEY SHARE
+
+-- name: places_by_id
+SELECT id, partition, key FROM memories WHERE tenant = %(tenant)s AND id = ANY(%(ids)s)
+
+-- name: find_newest
+SELECT {record} FROM {memories_and_uses} WHERE {condition}
+ORDER BY m.happened_at DESC, m.key DESC LIMIT %s OFFSET %s
+
+-- name: find_oldest
+SELECT {record} FROM {memories_and_uses} WHERE {condition}
+ORDER BY m.happened_at, m.key LIMIT %s OFFSET %s
+
+-- name: count
+SELECT count(*) FROM memories AS m WHERE {condition}
+
+-- name: texts_beyond_ascii
+SELECT key, text FROM memories
+WHERE tenant = %(tenant)s AND partition = ANY(%(partitions)s) AND key > %(after)s
+AND octet_length(text) > characters ORDER BY key LIMIT %(most)s
+
+-- name: metadata_with_long_text
+SELECT key, metadata FROM memories WHERE tenant = %(tenant)s AND key = ANY(ARRAY(
+    SELECT DISTINCT memory FROM labels
+    WHERE tenant = %(tenant)s AND partition = ANY(%(partitions)s) AND name = %(name)s
+    AND value >= %(least)s AND value < %(end)s AND memory > %(after)s
+    ORDER BY memory LIMIT %(most)s
+)) ORDER BY key
+
+-- name: scan
+SELECT {record} FROM {memories_and_uses}
+WHERE m.tenant = %(tenant)s AND m.key > %(after)s ORDER BY m.key LIMIT %(most)s
+
+-- name: history
+SELECT version, verb, at, actor, reason, before FROM history
+WHERE tenant = %(tenant)s AND memory = %(key)s ORDER BY version
+
+-- name: note_uses
+INSERT INTO uses (tenant, memory, count, last)
+SELECT %(tenant)s, memory, count, nullif(last, %(never)s)
+FROM unnest(%(keys)s, %(counts)s, %(lasts)s) AS used (memory, count, last) ORDER BY memory
+ON CONFLICT (tenant, memory) DO UPDATE SET
+    count = uses.count + excluded.count, last = greatest(uses.last, excluded.last)
+
+-- name: insert_feedback
+INSERT INTO feedback (tenant, memory, useful, query, at)
+VALUES (%(tenant)s, %(key)s, %(useful)s, %(query)s, %(at)s)
+
+-- name: feedback_after
+SELECT f.memory, f.id, m.id, f.useful, f.query, f.at FROM feedback AS f
+JOIN memories AS m ON m.tenant = f.tenant AND m.key = f.memory
+WHERE f.tenant = %(tenant)s AND (f.memory, f.id) > (%(memory)s, %(after)s)
+ORDER BY f.memory, f.id LIMIT %(most)s
+
+-- name: receipt
+SELECT digest, ids FROM receipts WHERE tenant = %(tenant)s AND key = %(key)s
+
+-- name: insert_receipt
+INSERT INTO receipts (tenant, key, digest, ids, at)
+VALUES (%(tenant)s, %(key)s, %(digest)s, %(ids)s, %(at)s)

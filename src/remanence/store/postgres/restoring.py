@@ -1,0 +1,160 @@
+"""A copy put back: checked first, then in the place of all that was there, in one transaction."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import orjson
+from psycopg.sql import SQL, Identifier
+
+from remanence.errors import StoreBusy, StoreCorrupt, StoreError, StoreVersion
+from remanence.store.postgres.backups import MANIFEST, Table, tables
+from remanence.store.postgres.digests import damaged_rows
+from remanence.store.postgres.faults import translated
+from remanence.store.postgres.indexes import build_missing
+from remanence.store.postgres.opening import APPLICATION, PatientConnection
+from remanence.store.postgres.schema import new_identity, read_facts
+from remanence.store.postgres.session import NOBODY, Session, migrations, sql
+from remanence.store.postgres.store import PostgresStore
+
+_BLOCK = 1 << 20
+
+
+def restore(source: Path, url: str) -> None:
+    """Check a backup, then put it in the place of the store at `url`, under a new identity.
+
+    `StoreCorrupt` if the backup is damaged, `StoreBusy` if the store is open somewhere; then
+    nothing has changed.
+    """
+    source = Path(source)
+    with _opened(source) as file:
+        manifest = _checked(file, source)
+        store = PostgresStore(url, pool_size=1)
+        try:
+            database = store._database
+            with (
+                translated(database.settings.where),
+                database.connections.fresh() as connection,
+            ):
+                database.connections.drop_idle()
+                with connection.transaction():
+                    _Restoring(connection, file, manifest).run(database.settings.where)
+                    database.digest_key = bytes.fromhex(read_facts(connection)["digest_key"])
+                    for (tenant,) in Session(connection, NOBODY).rows("tenant_numbers"):
+                        if damaged := damaged_rows(database, Session(connection, tenant)):
+                            raise _damaged(source, len(damaged))
+                build_missing(connection)
+        finally:
+            store.close()
+
+
+class _Restoring:
+    def __init__(
+        self, connection: PatientConnection, file: zipfile.ZipFile, manifest: dict[str, Any]
+    ) -> None:
+        self._connection = connection
+        self._file = file
+        self._manifest = manifest
+
+    def run(self, where: str) -> None:
+        """Replace everything, inside the caller's transaction."""
+        here = tables(self._connection)
+        self._empty(here, where)
+        known = [Table(one.name, self._columns(one), one.walled) for one in here]
+        for table in known:
+            self._connection.execute(_staging(table))
+            if not table.walled:
+                self._load(table, table.name)
+        walled = [table for table in known if table.walled]
+        for (tenant,) in Session(self._connection, NOBODY).rows("tenant_numbers"):
+            Session(self._connection, tenant)
+            for table in walled:
+                self._load(table, f"{tenant}/{table.name}")
+        for name, reached in self._manifest["sequences"].items():
+            self._connection.execute("SELECT setval(%s::text::regclass, %s)", (name, reached))
+        new_identity(self._connection)
+
+    def _empty(self, every: list[Table], where: str) -> None:
+        names = SQL(", ").join(Identifier(name) for name in [*[t.name for t in every], "commits"])
+        self._connection.execute(SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(names))
+        asked = {"application": APPLICATION}
+        row = self._connection.execute(sql("others_connected").encode(), asked).fetchone()
+        if row is not None and row[0]:
+            raise StoreBusy(f"{where} is open; close it everywhere, then restore.")
+        for (name,) in self._connection.execute(sql("every_graph").encode()).fetchall():
+            self._connection.execute(SQL("DROP INDEX {}").format(Identifier(name)))
+        self._connection.execute(SQL("TRUNCATE {}").format(names))
+
+    def _columns(self, table: Table) -> list[str]:
+        return list(self._manifest["tables"].get(table.name, table.columns))
+
+    def _load(self, table: Table, entry: str) -> None:
+        if entry not in self._manifest["entries"]:
+            return
+        staging, columns = Identifier(f"restored_{table.name}"), table.listed()
+        text = SQL("COPY {} ({}) FROM STDIN (FORMAT BINARY)").format(staging, columns)
+        with self._connection.cursor().copy(text) as rows, self._file.open(entry) as part:
+            while block := part.read(_BLOCK):
+                rows.write(block)
+        self._connection.execute(
+            SQL("INSERT INTO {} ({}) OVERRIDING SYSTEM VALUE SELECT {} FROM {}").format(
+                Identifier(table.name), columns, columns, staging
+            )
+        )
+        self._connection.execute(SQL("TRUNCATE {}").format(staging))
+
+
+def _staging(table: Table) -> Any:
+    name = Identifier(f"restored_{table.name}")
+    return SQL("CREATE TEMPORARY TABLE {} ON COMMIT DROP AS SELECT {} FROM {} WITH NO DATA").format(
+        name, table.listed(), Identifier(table.name)
+    )
+
+
+@contextmanager
+def _opened(source: Path) -> Iterator[zipfile.ZipFile]:
+    if not source.is_file():
+        raise StoreError(f"There is no backup at {source}; check the path.")
+    try:
+        with zipfile.ZipFile(source) as file:
+            yield file
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError) as error:
+        raise StoreCorrupt(f"{source} is damaged or no backup ({error}); give another.") from error
+
+
+def _checked(file: zipfile.ZipFile, source: Path) -> dict[str, Any]:
+    """The manifest of a backup whose every part is what was written."""
+    try:
+        manifest: dict[str, Any] = orjson.loads(file.read(MANIFEST))
+        ours = manifest["application"] == APPLICATION
+    except (KeyError, TypeError, orjson.JSONDecodeError) as error:
+        raise StoreCorrupt(f"{source} is no backup of a store; give another file.") from error
+    if not ours or set(file.namelist()) != {MANIFEST, *manifest["entries"]}:
+        raise StoreCorrupt(f"{source} is no whole backup of a store; give another file.")
+    if manifest["schema"] > migrations()[-1][0]:
+        raise StoreVersion(f"{source} was made by a newer Remanence: upgrade Remanence.")
+    for entry, digest in manifest["entries"].items():
+        if _digest(file, entry) != digest:
+            raise StoreCorrupt(f"{source} is damaged in {entry}; use another backup.")
+    return manifest
+
+
+def _digest(file: zipfile.ZipFile, entry: str) -> str:
+    found = blake2b(digest_size=16)
+    with file.open(entry) as part:
+        while block := part.read(_BLOCK):
+            found.update(block)
+    return found.hexdigest()
+
+
+def _damaged(source: Path, count: int) -> StoreCorrupt:
+    return StoreCorrupt(
+        f"The backup {source} holds {count} damaged memories; use another one, or restore it to a "
+        "spare database of the version that made it and run `rem doctor --repair` there."
+    )

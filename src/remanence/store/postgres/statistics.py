@@ -1,0 +1,48 @@
+"""Counts and sizes of a PostgreSQL store."""
+
+from __future__ import annotations
+
+from remanence.model.embedding import Fingerprint
+from remanence.model.stats import StoreStats
+from remanence.store.postgres.database import Database
+from remanence.store.postgres.session import Session
+from remanence.store.rows import KINDS, STATES
+
+
+def stats(database: Database, tenant: str, fingerprint: Fingerprint | None) -> StoreStats:
+    """Counts of one tenant, sizes of the whole store; as the SQLite store counts."""
+    tables = database.read_names(lambda session: session.rows("bytes_by_table"))
+    sizes: dict[str, int] = dict(tables)
+    counted = database.read(tenant, lambda session: _counted(session, fingerprint))
+    found = counted or StoreStats(memories=0)
+    return StoreStats(
+        memories=found.memories,
+        by_kind=found.by_kind,
+        by_state=found.by_state,
+        by_day=found.by_day,
+        associations=found.associations,
+        pending=found.pending,
+        bytes_on_disk=sum(sizes.values()),
+        bytes_by_part=sizes,
+    )
+
+
+def _counted(session: Session, fingerprint: Fingerprint | None) -> StoreStats:
+    by_kind = {str(KINDS[code]): count for code, count in session.rows("count_by_kind")}
+    by_state = {str(STATES[code]): count for code, count in session.rows("count_by_state")}
+    return StoreStats(
+        memories=sum(by_kind.values()),
+        by_kind=by_kind,
+        by_state=by_state,
+        by_day=dict(reversed(session.rows("count_by_day"))),
+        associations=session.value("count_links"),
+        pending=_pending(session, fingerprint, sum(by_kind.values())),
+    )
+
+
+def _pending(session: Session, fingerprint: Fingerprint | None, memories: int) -> int:
+    if fingerprint is None:
+        embedder = session.value("newest_employed")
+    else:
+        embedder = session.value("employed_embedder", fingerprint=str(fingerprint))
+    return memories if embedder is None else int(session.value("count_pending", embedder=embedder))

@@ -1,0 +1,102 @@
+"""Care of a whole PostgreSQL store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from psycopg.sql import SQL, Identifier
+
+from remanence.clock import Clock
+from remanence.model.embedding import Fingerprint
+from remanence.model.stats import Finding, StoreStats
+from remanence.ports.store import Progress
+from remanence.store.postgres.backups import backup
+from remanence.store.postgres.database import Database
+from remanence.store.postgres.doctor import Doctor
+from remanence.store.postgres.faults import translated
+from remanence.store.postgres.indexes import build_missing, drop_small
+from remanence.store.postgres.opening import PatientConnection
+from remanence.store.postgres.schema import lock_number
+from remanence.store.postgres.session import sql
+from remanence.store.postgres.statistics import stats
+from remanence.store.postgres.watching import Watcher
+
+_SMALL_BYTES = 16 << 20
+
+
+class PostgresUpkeep:
+    """The Upkeep port."""
+
+    _database: Database
+    _clock: Clock
+    _watcher: Watcher
+
+    @property
+    def identity(self) -> str:
+        """A name that is unique to this store and changes when it is restored."""
+        return self._database.facts["identity"]
+
+    def tenants(self) -> list[str]:
+        """Every tenant that ever wrote."""
+        return [name for (name,) in self._database.read_names(lambda one: one.rows("tenants"))]
+
+    @contextmanager
+    def alone(self, name: str) -> Iterator[bool]:
+        """Whether this caller alone, of all processes, is now at what `name` stands for."""
+        with self._caring() as connection:
+            number = (lock_number(f"alone at {name}"),)
+            row = connection.execute("SELECT pg_try_advisory_lock(%s)", number).fetchone()
+            yield row is not None and bool(row[0])
+
+    @contextmanager
+    def bulk(self) -> Iterator[None]:
+        """Small vector indexes are dropped, and made at the end; until then reads do without."""
+        with self._caring() as connection:
+            drop_small(connection, _SMALL_BYTES)
+        try:
+            yield
+        finally:
+            with self._caring() as connection:
+                build_missing(connection)
+                self._vacuum(connection, "ANALYZE")
+
+    def backup(self, target: Path, progress: Progress | None = None) -> None:
+        """A consistent copy, made while others read and write; appears whole or not at all."""
+        backup(self._database, Path(target), progress)
+
+    def doctor(self, *, repair: bool, fingerprint: Fingerprint | None) -> list[Finding]:
+        """Check everything against the rows; with `repair`, mend what can be mended."""
+        with self._caring() as connection:
+            doctor = Doctor(self._database, connection, repair, self._clock.now())
+            return doctor.examine(fingerprint)
+
+    def compact(self) -> None:
+        """Rewrite every table: no byte of what was removed stays in its files.
+
+        What the server's write-ahead log still holds goes when that is recycled.
+        """
+        with self._caring() as connection:
+            self._vacuum(connection, "FULL, ANALYZE")
+
+    def stats(self, tenant: str, fingerprint: Fingerprint | None = None) -> StoreStats:
+        """Counts of one tenant, sizes of the whole store."""
+        return stats(self._database, tenant, fingerprint)
+
+    def close(self) -> None:
+        """Release everything; safe to call twice."""
+        self._watcher.close()
+        self._database.connections.close()
+
+    @contextmanager
+    def _caring(self) -> Iterator[PatientConnection]:
+        with (
+            translated(self._database.settings.where),
+            self._database.connections.fresh() as connection,
+        ):
+            yield connection
+
+    def _vacuum(self, connection: PatientConnection, how: str) -> None:
+        for (name,) in connection.execute(sql("every_table").encode()).fetchall():
+            connection.execute(SQL("VACUUM ({}) {}").format(SQL(how), Identifier(name)))

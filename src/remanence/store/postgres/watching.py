@@ -1,0 +1,72 @@
+"""Who was written to: a connection that only listens, outside of the pool."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from contextlib import suppress
+
+import psycopg
+
+from remanence.store.postgres.database import Database
+from remanence.store.postgres.faults import is_lost, translated
+from remanence.store.postgres.opening import PatientConnection, connect_for_upkeep
+from remanence.store.postgres.transactions import CHANNEL
+
+_PAUSE_S = 0.2
+
+
+class Watcher:
+    """Listens from its first call on. Whatever it may have missed counts as written to."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = threading.Lock()
+        self._connection: PatientConnection | None = None
+
+    def watch(self, timeout_s: float) -> list[int]:
+        """Partitions that somebody rang for since the last call."""
+        deadline = time.monotonic() + timeout_s
+        with self._lock, translated(self._database.settings.where):
+            while True:
+                self._database.connections.check_open()
+                try:
+                    if self._begins():
+                        return self._database.known()
+                    return self._heard(max(deadline - time.monotonic(), 0))
+                except psycopg.Error as error:
+                    self._drop()
+                    if not is_lost(error) or time.monotonic() + _PAUSE_S > deadline:
+                        raise
+                    time.sleep(_PAUSE_S)
+
+    def close(self) -> None:
+        """Stop listening."""
+        with self._lock:
+            self._drop()
+
+    def _begins(self) -> bool:
+        usable = self._connection is not None and self._connection.opened_by == os.getpid()
+        if not usable:
+            self._connection = connect_for_upkeep(self._database.settings)
+            self._connection.execute(f"LISTEN {CHANNEL}")
+        return not usable
+
+    def _heard(self, timeout_s: float) -> list[int]:
+        assert self._connection is not None
+        found: dict[int, None] = {}
+        for wait in (timeout_s, 0):
+            for bell in self._connection.notifies(timeout=wait, stop_after=1):
+                tenant, _, partition = bell.payload.partition(":")
+                self._database.heard_of(int(tenant), int(partition))
+                found[int(partition)] = None
+            if not found:
+                break
+        return list(found)
+
+    def _drop(self) -> None:
+        if self._connection is not None and self._connection.opened_by == os.getpid():
+            with suppress(psycopg.Error):
+                self._connection.close()
+        self._connection = None

@@ -1,0 +1,110 @@
+"""The text index and the labels against the rows they were made from: compared, and made again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from remanence.errors import InvalidInput
+from remanence.store.labels import Label, labels
+from remanence.store.postgres.arrays import Array, int8s
+from remanence.store.postgres.database import Database
+from remanence.store.postgres.schema import read_facts, set_fact
+from remanence.store.postgres.session import NOBODY, Session
+from remanence.store.postgres.values import columns
+from remanence.store.postgres.words import entries
+from remanence.store.postgres.writing import WORDS_LOCK
+from remanence.store.words import Words
+
+_CHUNK = 1000
+
+
+def follow_terms(database: Database) -> None:
+    """Make the text index of every tenant again if terms are made otherwise now."""
+    if database.facts["terms_version"] == database.words.version:
+        return
+    with database.connections.fresh() as connection, connection.transaction():
+        nobody = Session(connection, NOBODY)
+        nobody.run("lock_writers", own=WORDS_LOCK)
+        if read_facts(connection)["terms_version"] == database.words.version:
+            return
+        for (tenant,) in nobody.rows("tenant_numbers"):
+            word_again(Session(connection, tenant), database.words)
+        set_fact(connection, "terms_version", database.words.version)
+
+
+def words_differ(session: Session, words: Words) -> bool:
+    """Whether the tenant's text index is not what its rows give."""
+    expected = there = 0
+    for terms, places, _ in _entries(session, words):
+        expected += terms.length
+        there += session.value("count_these_words", terms=terms, places=places)
+    return not expected == there == session.value("count_words")
+
+
+def word_again(session: Session, words: Words) -> None:
+    """Make the tenant's text index again from its rows."""
+    session.run("delete_every_word")
+    for terms, places, counts in _entries(session, words):
+        session.run("insert_words", terms=terms, places=places)
+        session.run("recount_words", **counts)
+
+
+def wrong_labels(session: Session) -> int:
+    """How many labels the tenant lacks or has too many."""
+    expected = there = 0
+    for found in _labels(session):
+        expected += found["keys"].length
+        there += session.value("count_these_labels", **found)
+    return int(expected - there + session.value("count_labels") - there)
+
+
+def label_again(session: Session) -> None:
+    """Make the tenant's labels again from its rows."""
+    session.run("delete_every_label")
+    for found in _labels(session):
+        session.run("insert_labels", **found)
+
+
+def _entries(session: Session, words: Words) -> Iterator[tuple[Array, Array, dict[str, Array]]]:
+    for rows in _chunks(session, "texts_after"):
+        terms: list[int] = []
+        places: list[int] = []
+        counts: list[tuple[int, int, int, int]] = []
+        for key, partition, text in rows:
+            found, derived = words.analysed(text)
+            numbers, where = entries(partition, key, found)
+            terms += numbers
+            places += where
+            counts.append((key, *derived))
+        names = ("keys", "counts", "characters", "flags")
+        arrays = map(int8s, zip(*counts, strict=True))
+        yield int8s(terms), int8s(places), dict(zip(names, arrays, strict=True))
+
+
+def _labels(session: Session) -> Iterator[dict[str, Array]]:
+    for rows in _chunks(session, "metadata_after"):
+        found = [
+            (key, partition, label)
+            for key, partition, metadata in rows
+            for label in _labels_of(metadata)
+        ]
+        names, values = columns(label for _, _, label in found)
+        keys, partitions = int8s(one[0] for one in found), int8s(one[1] for one in found)
+        yield {"partitions": partitions, "names": names, "values": values, "keys": keys}
+
+
+def _labels_of(metadata: str) -> set[Label]:
+    try:
+        return labels(orjson.loads(metadata))
+    except (orjson.JSONDecodeError, InvalidInput, AttributeError):
+        return set()
+
+
+def _chunks(session: Session, name: str) -> Iterator[list[tuple[Any, ...]]]:
+    after = 0
+    while rows := session.rows(name, after=after, most=_CHUNK):
+        yield rows
+        after = rows[-1][0]

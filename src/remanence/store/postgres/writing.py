@@ -1,0 +1,301 @@
+"""What a batch does to the tables: planned row by row, done in a fixed number of statements."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from remanence.errors import Conflict, InvalidInput, NotFound, StoreVersion
+from remanence.model.embedding import Fingerprint
+from remanence.model.memory import MemoryRecord, same_json
+from remanence.model.write import Action, Batch, Insert, Pieces, Remove, Revise, Written
+from remanence.store.labels import Label, labels
+from remanence.store.postgres.arrays import Array, byteas, float8s, int8s, texts, uuids
+from remanence.store.postgres.database import Database
+from remanence.store.postgres.feed import announce
+from remanence.store.postgres.placing import Placing, writers_lock
+from remanence.store.postgres.receipts import keep, repeated
+from remanence.store.postgres.schema import lock_number
+from remanence.store.postgres.session import Session
+from remanence.store.postgres.values import columns
+from remanence.store.postgres.words import entries
+from remanence.store.rows import (
+    Row,
+    before_text,
+    micros,
+    packed_id,
+    required_id,
+    revised,
+    row_of,
+    values_text,
+)
+
+WORDS_LOCK = lock_number("words")
+NEVER = -(2**63)
+
+# The order of `row_of`, after the key.
+_COLUMNS: dict[str, Callable[[Iterable[Any]], Array]] = {
+    "key": int8s, "id": uuids, "partition": int8s, "kind": int8s, "state": int8s,
+    "happened_at": int8s, "created_at": int8s, "updated_at": int8s, "terms": int8s,
+    "characters": int8s, "flags": int8s, "importance": float8s, "trust": float8s, "pinned": int8s,
+    "version": int8s, "agent_id": texts, "session_id": texts, "role": texts, "speaker": texts,
+    "external_id": texts, "source": texts, "actor": texts, "origin": texts,
+    "superseded_by": uuids, "digest": byteas, "metadata": texts, "text": texts,
+}  # fmt: skip
+_HISTORY: dict[str, Callable[[Iterable[Any]], Array]] = {
+    "memory": int8s, "version": int8s, "verb": texts, "at": int8s, "actor": texts,
+    "reason": texts, "before": texts,
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class _Held:
+    """A memory that the batch touches: as it was, and as it is by now."""
+
+    key: int
+    partition: int
+    before: MemoryRecord | None
+    now: MemoryRecord | None
+    pieces: dict[Fingerprint, Pieces] = field(default_factory=dict)
+    spoken_anew: bool = False
+    history: list[Row] = field(default_factory=list)
+
+
+class Writing:
+    """The actions of one batch, inside one transaction."""
+
+    def __init__(self, database: Database, session: Session, batch: Batch) -> None:
+        self._database = database
+        self._session = session
+        self._batch = batch
+        self._held: dict[bytes | None, _Held] = {}
+        self._gone: list[_Held] = []
+        self._keys: list[int] = []
+        self._partitions: Mapping[str, int] = {}
+        self._changed: list[tuple[int, int]] = []
+        self._placing = Placing({})
+
+    def run(self) -> Written:
+        """Do all that the batch asks, or raise."""
+        known = self._begin()
+        if known is not None:
+            return known
+        done = [self._act(action) for action in self._batch.actions]
+        records = tuple(record for record in done if record is not None)
+        self._store()
+        keep(self._session, self._batch, records)
+        more: Counter[int] = Counter()
+        for held in (*self._held.values(), *self._gone):
+            more[held.partition] += (held.now is not None) - (held.before is not None)
+        announce(self._session, self._changed, more)
+        return Written(records=records)
+
+    def _begin(self) -> Written | None:
+        """Lock and read all that the plan needs, in one round trip where nothing is new."""
+        session, actions = self._session, self._batch.actions
+        session.run("lock_writers_shared", words=WORDS_LOCK, own=writers_lock(session.tenant))
+        terms = session.run("meta", name="terms_version")
+        employed = session.run("employed")
+        keys = session.run("new_keys", count=sum(isinstance(one, Insert) for one in actions))
+        ids = {packed_id(one.id) for one in actions if not isinstance(one, Insert)}
+        rows = session.run("lock_memories", ids=uuids(id for id in ids if id is not None))
+        self._check_words(terms.fetchone())
+        if self._batch.receipt is not None:
+            known = repeated(self._database, session, self._batch.receipt)
+            if known is not None:
+                return known
+        self._placing = Placing(dict(employed.fetchall()))
+        made = (one.pieces for one in actions if not isinstance(one, Remove))
+        self._placing.check(pieces for pieces in made if pieces is not None)
+        self._keys = _listed(keys.fetchone())
+        for row in rows.fetchall():
+            record = self._database.record(session, row)
+            self._held[row[2]] = _Held(row[0], row[1], record, record)
+        self._partitions = self._partitions_of(actions)
+        return None
+
+    def _act(self, action: Action) -> MemoryRecord | None:
+        match action:
+            case Insert():
+                return self._insert(action)
+            case Revise():
+                return self._revise(action)
+            case Remove():
+                self._remove(action)
+                return None
+
+    def _insert(self, action: Insert) -> MemoryRecord:
+        record, id = action.record, required_id(action.record.id)
+        if record.tenant != self._batch.tenant:
+            raise InvalidInput("A batch writes memories of its own tenant only.")
+        if id in self._held:
+            raise Conflict(f"There is a memory with the id {record.id} already; use a new id.")
+        partition, key = self._partitions[record.user_id or ""], self._keys.pop()
+        held = _Held(key, partition, None, record, _by_embedder(action.pieces))
+        for past in action.history:
+            told = (past.verb, micros(past.at), past.actor, past.reason, values_text(past.before))
+            held.history.append((key, past.version, *told))
+        self._held[id] = held
+        self._changed.append((partition, key))
+        return record
+
+    def _revise(self, action: Revise) -> MemoryRecord:
+        held, old = self._found(action.id)
+        if action.expected not in (None, old.version):
+            raise Conflict(
+                f"The memory {action.id} has version {old.version} now, not {action.expected}; "
+                "read it again."
+            )
+        new = held.now = revised(old, action.changes, action.at)
+        if (new.text, new.speaker) != (old.text, old.speaker):
+            held.spoken_anew, held.pieces = True, {}
+        held.pieces |= _by_embedder(action.pieces)
+        told = (action.verb, micros(action.at), action.actor, action.reason)
+        before = before_text(old, action.changes)
+        held.history.append((held.key, new.version, *told, before))
+        self._changed.append((held.partition, held.key))
+        return new
+
+    def _remove(self, action: Remove) -> None:
+        held, _ = self._found(action.id)
+        held.now = None
+        self._gone.append(held)
+        del self._held[packed_id(action.id)]
+        self._changed.append((held.partition, held.key))
+
+    def _found(self, id: str) -> tuple[_Held, MemoryRecord]:
+        held = self._held.get(packed_id(id))
+        if held is None or held.now is None:
+            raise NotFound(f"There is no memory {id} here.")
+        return held, held.now
+
+    def _store(self) -> None:
+        gone = [held for held in self._gone if held.before is not None]
+        self._erase(gone)
+        new, changed = [], []
+        for held in self._held.values():
+            if held.before is None:
+                new.append(held)
+                self._placing.place(held.partition, held.key, held.pieces.values())
+            elif held.history:
+                changed.append(held)
+                self._placing.replace(
+                    held.partition, held.key, held.pieces.values(), text_changed=held.spoken_anew
+                )
+        self._words_and_rows(gone, changed, new)
+        self._label(
+            "delete_labels", [(held, held.before) for held in (*gone, *_relabelled(changed))]
+        )
+        self._label("insert_labels", [(held, held.now) for held in (*new, *_relabelled(changed))])
+        self._placing.run(self._session)
+        past = [row for held in (*changed, *new) for row in held.history]
+        if past:
+            self._session.run("insert_history", **_arrays(_HISTORY, past))
+        self._note_uses(new)
+
+    def _erase(self, gone: list[_Held]) -> None:
+        for held in gone:
+            self._placing.clear(held.partition, held.key)
+        if gone:
+            keys = int8s(held.key for held in gone)
+            for name in ("memories", "history", "uses", "feedback", "links_from", "links_to"):
+                self._session.run(f"delete_{name}", keys=keys)
+
+    def _words_and_rows(self, gone: list[_Held], changed: list[_Held], new: list[_Held]) -> None:
+        analysed, key = self._database.words.analysed, self._database.digest_key
+        reworded = [held for held in changed if _text(held.before) != _text(held.now)]
+        self._index("delete_words", [
+            (held, analysed(_text(held.before))[0]) for held in (*gone, *reworded)
+        ])  # fmt: skip
+        found = {held.key: analysed(_text(held.now)) for held in (*changed, *new)}
+        for name, some in (("update_memories", changed), ("insert_memories", new)):
+            rows = [
+                (held.key, *row_of(held.now, held.partition, found[held.key][1], key))
+                for held in some
+                if held.now is not None
+            ]
+            if rows:
+                self._session.run(name, **_arrays(_COLUMNS, rows))
+        self._index("insert_words", [(held, found[held.key][0]) for held in (*reworded, *new)])
+
+    def _index(self, name: str, some: list[tuple[_Held, list[str]]]) -> None:
+        terms: list[int] = []
+        places: list[int] = []
+        for held, words in some:
+            numbers, where = entries(held.partition, held.key, words)
+            terms += numbers
+            places += where
+        if terms:
+            self._session.run(name, terms=int8s(terms), places=int8s(places))
+
+    def _label(self, name: str, some: list[tuple[_Held, MemoryRecord | None]]) -> None:
+        rows: list[tuple[int, int, Label]] = [
+            (held.partition, held.key, label)
+            for held, record in some
+            if record is not None
+            for label in labels(record.metadata)
+        ]
+        if rows:
+            partitions, keys, found = zip(*rows, strict=True)
+            names, values = columns(found)
+            place = {"partitions": int8s(partitions), "keys": int8s(keys)}
+            self._session.run(name, **place, names=names, values=values)
+
+    def _note_uses(self, new: list[_Held]) -> None:
+        used = [held for held in new if held.now and (held.now.uses or held.now.used_at)]
+        if used:
+            records = [held.now for held in used if held.now is not None]
+            self._session.run(
+                "note_uses",
+                keys=int8s(held.key for held in used),
+                counts=int8s(record.uses for record in records),
+                lasts=int8s(micros(one.used_at) if one.used_at else NEVER for one in records),
+                never=NEVER,
+            )
+
+    def _partitions_of(self, actions: Iterable[Action]) -> Mapping[str, int]:
+        users = {one.record.user_id or "" for one in actions if isinstance(one, Insert)}
+        if not users:
+            return {}
+        known = self._database.known_partitions(self._session, list(users))
+        if missing := users - known.keys():
+            self._session.run("insert_partitions", users=texts(missing))
+            rows = self._session.rows("partitions", users=texts(missing))
+            known |= {user: id for id, user in rows}
+        return known
+
+    def _check_words(self, found: Row | None) -> None:
+        if found is None or found[0] != self._database.words.version:
+            raise StoreVersion(
+                "Another version of Remanence rebuilt the text index of this store; "
+                "restart this process with that version."
+            )
+
+
+def _by_embedder(pieces: Pieces | None) -> dict[Fingerprint, Pieces]:
+    return {} if pieces is None else {pieces.fingerprint: pieces}
+
+
+def _text(record: MemoryRecord | None) -> str:
+    return "" if record is None else record.text
+
+
+def _relabelled(changed: list[_Held]) -> list[_Held]:
+    return [
+        held
+        for held in changed
+        if held.before and held.now and not same_json(held.before.metadata, held.now.metadata)
+    ]
+
+
+def _listed(row: Row | None) -> list[int]:
+    return [] if row is None or row[0] is None else sorted(row[0].tolist(), reverse=True)
+
+
+def _arrays(
+    kinds: dict[str, Callable[[Iterable[Any]], Array]], rows: Sequence[Row]
+) -> dict[str, Array]:
+    values = zip(*rows, strict=True)
+    return {name: kind(column) for (name, kind), column in zip(kinds.items(), values, strict=True)}

@@ -1,0 +1,305 @@
+"""A PostgreSQL server that is killed, and a network that hangs, cuts and forgets."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from urllib.parse import urlsplit
+
+import pytest
+
+from remanence.errors import StoreFull, StoreUnavailable
+from remanence.model.memory import MemoryRecord
+from remanence.model.scope import Reach
+from remanence.store.postgres import PostgresStore
+from remanence.store.postgres.session import Session
+from remanence.testing.services.postgres import Postgres
+from remanence.testing.store_suites.making import NOW, add, healthy, memory, partition_of, pieces
+
+KILLS = 20
+WRITERS = 4
+BLOCK = 1 << 16
+COMMIT = b"COMMIT\0"
+
+
+class Writer(threading.Thread):
+    """Adds memories and counts uses; what the store said is done must be so, and once."""
+
+    def __init__(self, store: PostgresStore, number: int, stop: threading.Event) -> None:
+        super().__init__(daemon=True)
+        self._store, self._tenant, self._stopped = store, f"t{number}", stop
+        self.acknowledged: list[MemoryRecord] = []
+        self.uses = 0
+        self.doubtful = 0
+        self.failures: list[BaseException] = []
+        self.counter = add(store, memory("counter", self._tenant))[0]
+
+    def run(self) -> None:
+        try:
+            while not self._stopped.is_set():
+                self.write()
+        except BaseException as failure:
+            self.failures.append(failure)
+
+    def write(self) -> None:
+        record = memory("tea", self._tenant, metadata={"n": len(self.acknowledged)})
+        try:
+            self.acknowledged += add(self._store, record, made=pieces())
+            self._store.note_uses(self._tenant, [(self.counter.id, NOW)])
+            self.uses += 1
+        except StoreUnavailable:
+            self.doubtful += 1
+
+    def check(self) -> None:
+        found = self._store.get(self._tenant, [one.id for one in self.acknowledged])
+        assert found == self.acknowledged
+        (counter,) = self._store.get(self._tenant, [self.counter.id])
+        assert self.uses <= counter.uses <= self.uses + self.doubtful
+        there = self._store.count(Reach(tenant=self._tenant)) - 1
+        assert len(self.acknowledged) <= there <= len(self.acknowledged) + self.doubtful
+
+
+def test_nothing_acknowledged_is_lost_when_the_server_is_killed(
+    private_postgres: Callable[..., Postgres],
+) -> None:
+    server = private_postgres()
+    store = PostgresStore(server.database(), timeout_s=30)
+    stop = threading.Event()
+    writers = [Writer(store, number, stop) for number in range(WRITERS)]
+    for writer in writers:
+        writer.start()
+    for _ in range(KILLS):
+        before = sum(len(writer.acknowledged) for writer in writers)
+        while sum(len(writer.acknowledged) for writer in writers) < before + 20:
+            assert [failure for writer in writers for failure in writer.failures] == []
+            time.sleep(0.005)
+        server.kill()
+        server.restart()
+    stop.set()
+    for writer in writers:
+        writer.join()
+        assert writer.failures == []
+        assert writer.doubtful == 0
+        writer.check()
+    assert healthy(store)
+    store.close()
+
+
+class Proxy:
+    """Stands between store and server, and does to the bytes what a test wants."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        assert parts.hostname is not None
+        self._server = (parts.hostname, parts.port or 5432)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        port = self._listener.getsockname()[1]
+        login = parts.netloc.rpartition("@")[0]
+        self.url = parts._replace(netloc=f"{login}@127.0.0.1:{port}", query="sslmode=disable")
+        self.on_commit: list[Callable[[socket.socket, socket.socket, bytes], bool]] = []
+        self.silent = threading.Event()
+        self._sockets: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def reset_all(self) -> None:
+        """Every connection ends at once, as when a machine loses its power."""
+        for one in self._sockets:
+            reset(one)
+        self._sockets = []
+
+    def close(self) -> None:
+        reset(self._listener)
+        self.reset_all()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                server = socket.create_connection(self._server)
+                self._sockets += [client, server]
+                for ends in ((client, server, True), (server, client, False)):
+                    threading.Thread(target=self._pass, args=ends, daemon=True).start()
+
+    def _pass(self, source: socket.socket, target: socket.socket, asks: bool) -> None:
+        with suppress(OSError):
+            while data := source.recv(BLOCK):
+                if self.silent.is_set():
+                    continue
+                if asks and COMMIT in data and self.on_commit:
+                    if not self.on_commit.pop()(source, target, data):
+                        return
+                    continue
+                target.sendall(data)
+        for one in (source, target):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+
+def reset(one: socket.socket) -> None:
+    with suppress(OSError):
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    with suppress(OSError):
+        one.shutdown(socket.SHUT_RDWR)  # wakes who reads from it; until then it is not closed
+    one.close()
+
+
+@pytest.fixture
+def proxy(postgres_url: str) -> Iterator[Proxy]:
+    PostgresStore(postgres_url).close()
+    made = Proxy(postgres_url)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def store(proxy: Proxy) -> Iterator[PostgresStore]:
+    opened = PostgresStore(proxy.url.geturl(), timeout_s=2, statement_timeout_s=1)
+    yield opened
+    opened.close()
+
+
+def test_connections_that_are_cut_are_replaced(store: PostgresStore, proxy: Proxy) -> None:
+    (record,) = add(store, memory("before"))
+    for number in range(5):
+        proxy.reset_all()
+        assert store.get("t", [record.id]) == [record]
+        proxy.reset_all()
+        add(store, memory(f"after {number}"))
+    assert store.count(Reach(tenant="t")) == 6
+    assert healthy(store)
+
+
+def test_a_server_that_falls_silent_is_given_up_in_time(store: PostgresStore, proxy: Proxy) -> None:
+    (record,) = add(store, memory("before"))
+    partition = partition_of(store)
+    proxy.silent.set()
+    acts: list[Callable[[], object]] = [
+        lambda: store.get("t", [record.id]),
+        lambda: store.position(partition),
+        lambda: add(store, memory("lost")),
+        lambda: PostgresStore(proxy.url.geturl(), timeout_s=2),
+    ]
+    for act in acts:
+        start = time.monotonic()
+        with pytest.raises(StoreUnavailable):
+            act()
+        assert time.monotonic() - start < 12
+    proxy.silent.clear()
+    proxy.reset_all()
+    assert store.get("t", [record.id]) == [record]
+    assert store.count(Reach(tenant="t")) == 1
+
+
+def test_a_commit_whose_answer_is_lost_is_found_to_be_done(
+    store: PostgresStore, proxy: Proxy
+) -> None:
+    add(store, memory("first"))
+
+    def forward_and_cut(client: socket.socket, server: socket.socket, data: bytes) -> bool:
+        server.sendall(data)
+        reset(client)
+        return False
+
+    proxy.on_commit.append(forward_and_cut)
+    record = memory("once")
+    assert add(store, record, made=pieces()) == [record]
+    assert proxy.on_commit == []
+    assert store.get("t", [record.id]) == [record]
+    assert store.count(Reach(tenant="t")) == 2
+    assert healthy(store)
+
+
+def test_a_commit_that_never_arrived_is_done_again(store: PostgresStore, proxy: Proxy) -> None:
+    (first,) = add(store, memory("first"))
+
+    def cut(client: socket.socket, server: socket.socket, data: bytes) -> bool:
+        reset(client)
+        reset(server)
+        return False
+
+    proxy.on_commit += [cut, cut]
+    store.note_uses("t", [(first.id, NOW)])
+    assert proxy.on_commit == []
+    assert store.get("t", [first.id])[0].uses == 1
+    proxy.on_commit.append(cut)
+    record = memory("once")
+    assert add(store, record) == [record]
+    assert store.count(Reach(tenant="t")) == 2
+
+
+def test_a_commit_that_is_still_under_way_is_waited_for(store: PostgresStore, proxy: Proxy) -> None:
+    """The client is cut off first; the server gets the commit half a second later."""
+    (first,) = add(store, memory("first"))
+
+    def cut_and_forward_later(client: socket.socket, server: socket.socket, data: bytes) -> bool:
+        reset(client)
+        time.sleep(0.5)
+        with suppress(OSError):
+            server.sendall(data)
+        return True
+
+    proxy.on_commit.append(cut_and_forward_later)
+    store.note_uses("t", [(first.id, NOW)])
+    assert store.get("t", [first.id])[0].uses == 1
+
+
+def test_a_commit_whose_outcome_cannot_be_known_says_so(store: PostgresStore, proxy: Proxy) -> None:
+    add(store, memory("first"))
+
+    def forward_and_fall_silent(client: socket.socket, server: socket.socket, data: bytes) -> bool:
+        proxy.silent.set()
+        server.sendall(data)
+        return True
+
+    proxy.on_commit.append(forward_and_fall_silent)
+    with pytest.raises(StoreUnavailable, match="not known"):
+        add(store, memory("perhaps"))
+    proxy.silent.clear()
+    proxy.reset_all()
+    assert store.count(Reach(tenant="t")) == 2
+
+
+def test_a_watcher_survives_a_cut(store: PostgresStore, proxy: Proxy) -> None:
+    add(store, memory("a"))
+    partition = partition_of(store)
+    while store.watch(0):
+        pass
+    proxy.reset_all()
+    assert store.watch(2) == [partition]
+    while store.watch(0):
+        pass
+    add(store, memory("b"))
+    assert store.watch(5) == [partition]
+
+
+def test_a_server_that_comes_back_is_waited_for(private_postgres: Callable[..., Postgres]) -> None:
+    server = private_postgres()
+    store = PostgresStore(server.database(), timeout_s=20)
+    (record,) = add(store, memory("before"))
+    server.kill()
+    restarting = threading.Timer(0.5, server.restart)
+    restarting.start()
+    start = time.monotonic()
+    assert store.get("t", [record.id]) == [record]
+    add(store, memory("after"))
+    restarting.join()
+    assert time.monotonic() - start < 15
+    store.close()
+
+
+def test_a_full_disk_is_named(postgres_url: str) -> None:
+    """A server cannot be given a small disk here; its code for one is all there is to translate."""
+    store = PostgresStore(postgres_url)
+    add(store, memory("x"))
+
+    def fill(session: Session) -> None:
+        session.execute("DO $$ BEGIN RAISE 'no space' USING ERRCODE = '53100'; END $$", ())
+
+    with pytest.raises(StoreFull, match="No space left"):
+        store._database.write("t", fill)
+    assert store.count(Reach(tenant="t")) == 1
+    store.close()
