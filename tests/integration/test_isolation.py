@@ -12,6 +12,7 @@ import pytest
 
 from remanence import Memory, RemanenceError
 from remanence.aio import verbs
+from remanence.testing.services.postgres import Databases
 
 CANARY = "zyzzogeton"
 TEXT = f"The {CANARY} vault code is quixotry"
@@ -28,13 +29,13 @@ SWEEP: dict[str, Any] = {
 
 @dataclass
 class House:
-    """Two tenants in one file: `theirs` holds the canary, `ours` looks for it."""
+    """Two tenants in one store: `theirs` holds the canary, `ours` looks for it."""
 
     ours: Memory
     theirs: Memory
     id: str
     other: str
-    folder: Path
+    settings: dict[str, Any]
 
     @property
     def own(self) -> str:
@@ -49,11 +50,32 @@ class House:
         return repr((records, history, related))
 
 
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(kind, marks=pytest.mark.xdist_group(f"isolation {kind}"))
+        for kind in ("file", "postgres", "everything")
+    ],
+)
+def place(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Any]]:
+    """Settings of a file, of PostgreSQL, and of PostgreSQL with Qdrant and Valkey beside it."""
+    if request.param == "file":
+        yield {"database": tmp_path_factory.mktemp("isolation") / "memory.db"}
+        return
+    databases: Databases = request.getfixturevalue("postgres")
+    settings: dict[str, Any] = {"database": databases.database()}
+    if request.param == "everything":
+        settings |= {"index": "qdrant", "index_url": request.getfixturevalue("qdrant").url}
+        settings |= {"cache_url": request.getfixturevalue("valkey").url}
+    yield settings
+    databases.drop(settings["database"])
+
+
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    folder = tmp_path_factory.mktemp("isolation")
-    path = folder / "memory.db"
-    with Memory(path, tenant="a") as theirs, Memory(path, tenant="b") as ours:
+def house(place: dict[str, Any]) -> Iterator[House]:
+    with Memory(**place, tenant="a") as theirs, Memory(**place, tenant="b") as ours:
         first, second = (
             theirs.add(f"{TEXT} {user}", user_id=user, **_labels()) for user in ("ana", "ben")
         )
@@ -61,7 +83,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         theirs.associate(first.id, second.id, f"{CANARY}-link")
         theirs.feedback(first.id, useful=True, query=f"{CANARY}?")
         theirs.add("once", idempotency_key="the same key")
-        yield House(ours, theirs, first.id, second.id, folder)
+        yield House(ours, theirs, first.id, second.id, place)
 
 
 def _labels() -> dict[str, Any]:
@@ -192,7 +214,7 @@ def test_a_foreign_id_answers_like_one_that_does_not_exist(house: House, verb: s
 
 
 def test_counts_and_figures_are_of_one_tenant(house: House) -> None:
-    with Memory(house.folder / "memory.db", tenant="c") as third:
+    with Memory(**house.settings, tenant="c") as third:
         third.add("alone")
         assert third.count(**ALL) == 1
         stats = third.stats()
@@ -203,7 +225,7 @@ def test_counts_and_figures_are_of_one_tenant(house: House) -> None:
 
 
 def test_a_key_of_one_tenant_means_nothing_to_another(house: House) -> None:
-    with Memory(house.folder / "memory.db", tenant="d") as fourth:
+    with Memory(**house.settings, tenant="d") as fourth:
         record = fourth.add("another request", idempotency_key="the same key")
         assert record.tenant == "d"
         assert fourth.get(record.id).text == "another request"
@@ -228,18 +250,23 @@ def test_words_of_another_tenant_do_not_weigh(tmp_path: Path) -> None:
 
 
 def test_closing_one_leaves_the_other_open(house: House) -> None:
-    Memory(house.folder / "memory.db", tenant="b").close()
+    Memory(**house.settings, tenant="b").close()
     assert house.theirs.get(house.id).text.startswith(TEXT)
 
 
-def test_a_backup_keeps_the_wall(house: House) -> None:
-    """A backup is the whole file, so it is for whoever runs the store; tenants stay apart in it."""
+def test_a_backup_keeps_the_wall(
+    house: House, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """A backup is the whole store, so it is for whoever runs it; tenants stay apart in it."""
     before = house.ours.count(**ALL)
-    copy = house.ours.backup(house.folder / "copy.db")
-    with Memory(copy, tenant="b") as ours, Memory(copy, tenant="a") as theirs:
+    copy = house.ours.backup(tmp_path / "copy")
+    on_server = str(house.settings["database"]).startswith("postgresql")
+    elsewhere = request.getfixturevalue("postgres_url") if on_server else tmp_path / "back.db"
+    with Memory.restore(copy, elsewhere, tenant="b") as ours:
         assert ours.count(**ALL) == before
         assert CANARY not in repr(ours.search("vault code", **ALL))
-        assert theirs.count(**ALL) == 4
+        with Memory(elsewhere, tenant="a") as theirs:
+            assert theirs.count(**ALL) == 4
 
 
 def test_names_that_look_alike_are_apart(tmp_path: Path) -> None:

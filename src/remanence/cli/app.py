@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from remanence import __version__
-from remanence.cli import bench, copying, demo, settings, transfer
+from remanence.cli import bench, copying, demo, migrating, settings, transfer
 from remanence.cli.commands import add_operations
 from remanence.cli.common import Config, Database, Opening, Tenant
 
@@ -42,6 +42,7 @@ def _everywhere(
 add_operations(app)
 transfer.add_to(app)
 copying.add_to(app)
+migrating.add_to(app)
 settings.add_to(app)
 demo.add_to(app)
 bench.add_to(app)

@@ -13,6 +13,7 @@ import typer
 from remanence.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from remanence.config import Settings
     from remanence.memory import Memory
 
 PANEL = "Everywhere"
@@ -59,12 +60,17 @@ class Opening:
             self._check_there()
         return Memory(self.database, tenant=self.tenant, config=self.config)
 
-    def _check_there(self) -> None:
+    def settings(self) -> Settings:
+        """The settings in force."""
         from remanence.config import load_settings
-        from remanence.wiring import check_there
 
         given = {"database": self.database, "tenant": self.tenant}
-        check_there(load_settings(given, file=self.config).database_url)
+        return load_settings(given, file=self.config)
+
+    def _check_there(self) -> None:
+        from remanence.wiring import check_there
+
+        check_there(self.settings().database_url)
 
 
 def opening(context: typer.Context, database: str | None, tenant: str | None) -> Opening:

@@ -114,11 +114,9 @@ def _imported(opened: Opening, file: str) -> Imported:
 
 def _target(opened: Opening) -> tuple[str, str]:
     """The database to be replaced, and how to speak of it."""
-    from remanence.config import load_settings
     from remanence.wiring import MEMORY, database_path, is_server, shown
 
-    given = {"database": opened.database, "tenant": opened.tenant}
-    url = load_settings(given, file=opened.config).database_url
+    url = opened.settings().database_url
     if is_server(url):
         return url, shown(url)
     path = database_path(url)

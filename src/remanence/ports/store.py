@@ -213,6 +213,10 @@ class Upkeep(Protocol):
     def identity(self) -> str:
         """A name that is unique to this store and changes when it is restored."""
 
+    @property
+    def schema(self) -> int:
+        """The number of the newest migration that it has seen."""
+
     def tenants(self) -> list[str]:
         """Every tenant that ever wrote, for care of the whole store."""
 

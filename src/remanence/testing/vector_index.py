@@ -214,6 +214,7 @@ class VectorIndexSuite:
             index.nearest(1, queries(1)[0], 10)
             change_some(source, count, step)
             assert recall(index, source, asked=10) >= (1 if size == "exact" else self.recall)
+            index.flush()
             assert index.stats().behind == 0
 
     def test_what_was_just_written_is_found_and_what_was_erased_is_not(

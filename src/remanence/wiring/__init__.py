@@ -31,6 +31,7 @@ from remanence.wiring.stores import (
     database_path,
     is_server,
     open_store,
+    preparation_of,
     restore_store,
     shown,
 )
@@ -47,6 +48,7 @@ __all__ = [
     "make_embedder",
     "measure_memory",
     "open_store",
+    "preparation_of",
     "restore_store",
     "shown",
 ]

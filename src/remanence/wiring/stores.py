@@ -21,10 +21,13 @@ PAGES_SHARE = 0.1  # of the memory budget, for the page caches of the file's con
 CONNECTIONS = 4  # each has a page cache of its own
 
 
-def open_store(settings: Settings) -> Store:
-    """The store of these settings, without an embedder: enough for export, doctor and backup."""
+def open_store(settings: Settings, *, migrate: bool = False) -> Store:
+    """The store of these settings, without an embedder: enough for export, doctor and backup.
+
+    `migrate` brings its schema up to date whatever the settings say.
+    """
     if is_server(settings.database_url):
-        return open_postgres(settings, migrate=settings.migrate == "auto")
+        return open_postgres(settings, migrate=migrate or settings.migrate == "auto")
     from remanence.store.sqlite import SqliteStore
 
     return SqliteStore(
@@ -50,6 +53,16 @@ def open_postgres(settings: Settings, *, migrate: bool) -> PostgresStore:
         tls=settings.tls,
         migrate=migrate,
     )
+
+
+def preparation_of(url: str) -> str:
+    """What an administrator runs before a store can be made at that URL."""
+    from urllib.parse import urlsplit
+
+    from remanence.store.postgres.fitness import preparation
+
+    parts = urlsplit(url)
+    return preparation(parts.username or "remanence", parts.path.lstrip("/") or "remanence")
 
 
 def check_target(path: Path, database: str, overwrite: bool) -> None:

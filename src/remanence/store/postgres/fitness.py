@@ -14,6 +14,21 @@ OLDEST_SERVER = 150000
 OLDEST_PGVECTOR = (0, 8, 0)  # the first with iterative scans
 
 
+PREPARATION = """\
+-- Run once, as an administrator, and put a password of your own in place of the dots.
+CREATE ROLE {role} LOGIN PASSWORD '…' NOSUPERUSER NOBYPASSRLS;
+CREATE DATABASE {database} OWNER {role};
+\\connect {database}
+CREATE EXTENSION vector;"""
+
+
+def preparation(role: str, database: str) -> str:
+    """What an administrator runs before a store can be made there."""
+    names = {"role": role, "database": database}
+    quoted = {what: Identifier(name).as_string(None) for what, name in names.items()}
+    return PREPARATION.format(**quoted)
+
+
 def check_fitness(connection: PatientConnection) -> None:
     """Refuse what could lose a tenant's privacy, or lacks what a store needs."""
     row = connection.execute(sql("fitness").encode()).fetchone()

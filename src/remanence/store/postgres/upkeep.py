@@ -38,6 +38,11 @@ class PostgresUpkeep:
         """A name that is unique to this store and changes when it is restored."""
         return self._database.facts["identity"]
 
+    @property
+    def schema(self) -> int:
+        """The number of the newest migration that the database had seen when it was opened."""
+        return int(self._database.facts["schema"])
+
     def tenants(self) -> list[str]:
         """Every tenant that ever wrote."""
         return [name for (name,) in self._database.read_names(lambda one: one.rows("tenants"))]

@@ -30,6 +30,12 @@ class SqliteUpkeep:
         """A name that is unique to this store and changes when it is restored."""
         return self._database.identity
 
+    @property
+    def schema(self) -> int:
+        """The number of the newest migration that the file has seen."""
+        with self._database.reading() as connection:
+            return int(connection.pragma("user_version"))
+
     def tenants(self) -> list[str]:
         """Every tenant that ever wrote."""
         with self._database.reading() as connection:

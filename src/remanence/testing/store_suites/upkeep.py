@@ -32,7 +32,10 @@ class UpkeepSuite:
     def test_a_store_keeps_its_identity(self, store: Store, reopen: Reopen) -> None:
         identity = store.identity
         assert identity
-        assert reopen(store).identity == identity
+        schema = store.schema
+        again = reopen(store)
+        assert (again.identity, again.schema) == (identity, schema)
+        assert schema > 0
 
     def test_tenants_are_listed(self, store: Store) -> None:
         assert store.tenants() == []
