@@ -86,36 +86,8 @@ class Remanence:
     def _write(self, rows: list[tuple[Turn, Vector]]) -> None:
         from remanence.model.write import Batch
 
-        actions = tuple(self._insert(turn, vector) for turn, vector in rows)
+        actions = tuple(insert_of(turn, vector, self._fingerprint) for turn, vector in rows)
         self._store.write(Batch(tenant=TENANT, at=NOW, actions=actions))
-
-    def _insert(self, turn: Turn, vector: Vector) -> Any:
-        from remanence.model.embedding import quantised
-        from remanence.model.memory import Kind, MemoryRecord
-        from remanence.model.write import Insert, Piece, Pieces
-
-        record = MemoryRecord(
-            id=str(UUID(int=turn.number + 1)),
-            text=turn.text,
-            tenant=TENANT,
-            happened_at=NOW,
-            created_at=NOW,
-            updated_at=NOW,
-            kind=Kind.MESSAGE,
-            session_id=turn.session,
-            speaker=turn.speaker,
-            metadata={"team": turn.team},
-        )
-        piece = Piece(
-            part=0,
-            passage=0,
-            start=0,
-            stop=len(turn.text),
-            vector=quantised(vector),
-            codes=turn.codes,
-        )
-        pieces = Pieces(fingerprint=self._fingerprint, pieces=(piece,))
-        return Insert(record=record, pieces=pieces)
 
 
 class Chroma:
@@ -224,6 +196,36 @@ class SqliteVec:
 
 
 ENGINES = {"remanence": Remanence, "chroma": Chroma, "sqlite-vec": SqliteVec}
+
+
+def insert_of(turn: Turn, vector: Vector, fingerprint: Any, tenant: str = TENANT) -> Any:
+    """The write of one turn with its vector."""
+    from remanence.model.embedding import quantised
+    from remanence.model.memory import Kind, MemoryRecord
+    from remanence.model.write import Insert, Piece, Pieces
+
+    record = MemoryRecord(
+        id=str(UUID(int=turn.number + 1)),
+        text=turn.text,
+        tenant=tenant,
+        happened_at=NOW,
+        created_at=NOW,
+        updated_at=NOW,
+        kind=Kind.MESSAGE,
+        session_id=turn.session,
+        speaker=turn.speaker,
+        external_id=str(turn.number),
+        metadata={"team": turn.team},
+    )
+    piece = Piece(
+        part=0,
+        passage=0,
+        start=0,
+        stop=len(turn.text),
+        vector=quantised(vector),
+        codes=turn.codes,
+    )
+    return Insert(record=record, pieces=Pieces(fingerprint=fingerprint, pieces=(piece,)))
 
 
 def bundled_fingerprint() -> Any:

@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -16,9 +16,12 @@ from remanence.config import load_settings
 _FENCE = re.compile(r"^```python[^\n]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
-def _blocks(page: Path) -> list[str]:
+def _blocks(page: Path, addresses: Mapping[str, str]) -> list[str]:
     """Each block, moved down to its line in the page so that errors point there."""
     text = page.read_text(encoding="utf-8")
+    for written, real in addresses.items():
+        assert written in text
+        text = text.replace(written, real)
     return [
         "\n" * text[: found.start(1)].count("\n") + found.group(1)
         for found in _FENCE.finditer(text)
@@ -35,16 +38,19 @@ for block in eval(Path(sys.argv[2]).read_text(encoding="utf-8")):
 
 
 @pytest.fixture
-def run_page(tmp_path: Path) -> Callable[[Path], str]:
-    """What a page prints, run in one fresh process inside an empty folder."""
-    return lambda page: _run(page, tmp_path)
+def run_page(tmp_path: Path) -> Callable[..., str]:
+    """What a page prints, run in one fresh process inside an empty folder.
+
+    Servers that the page names stand for those of the test: `{address written: real address}`.
+    """
+    return lambda page, addresses=None: _run(page, tmp_path, addresses or {})
 
 
-def _run(page: Path, folder: Path) -> str:
+def _run(page: Path, folder: Path, addresses: Mapping[str, str]) -> str:
     work = folder / "work"
     work.mkdir()
     listing = folder / "blocks.txt"
-    listing.write_text(repr(_blocks(page)), encoding="utf-8")
+    listing.write_text(repr(_blocks(page, addresses)), encoding="utf-8")
     command = [sys.executable, "-W", "error", "-c", RUN, str(page), str(listing)]
     done = subprocess.run(
         command, cwd=work, env=_environment(folder), capture_output=True, text=True, check=False

@@ -27,8 +27,14 @@ def text() -> str:
     return PAGE.read_text(encoding="utf-8")
 
 
-def test_the_page_runs_as_written(run_page: Callable[[Path], str]) -> None:
-    printed = run_page(PAGE)
+def test_the_page_runs_as_written(
+    run_page: Callable[..., str], postgres_url: str, valkey_url: str
+) -> None:
+    servers = {
+        "postgresql://mira:secret@db/mira": postgres_url,
+        "redis://cache:6379/0": valkey_url,
+    }
+    printed = run_page(PAGE, servers)
     assert re.search(r"^Score: \d+\.\d{3} - The user's favorite color is blue$", printed, re.M)
 
 

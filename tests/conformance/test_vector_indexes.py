@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
+from remanence.errors import IndexUnavailable
 from remanence.index.bits import BitsIndex
+from remanence.index.chroma import ChromaEngine
+from remanence.index.follower import Engine, FollowingIndex
+from remanence.index.qdrant import QdrantEngine
+from remanence.model.embedding import FloatArray, quantised
+from remanence.model.write import Piece, Pieces
+from remanence.ports.store import Keys
+from remanence.ports.vector_index import Nearest
+from remanence.store.postgres import PgVectorIndex, PostgresStore
+from remanence.store.postgres.placing import Placing, employ
+from remanence.store.postgres.session import Session
+from remanence.testing.following import FollowedPieces
+from remanence.testing.services.shared import Running
 from remanence.testing.vector_index import FINGERPRINT, OpenIndex, PieceSource, VectorIndexSuite
 
 
@@ -32,3 +45,140 @@ class TestBitsIndexWithoutAFile(VectorIndexSuite):
         return lambda source: BitsIndex(
             source, FINGERPRINT, identity="it", small=600, budget_bytes=1
         )
+
+
+class Patient(FollowingIndex):
+    """Waits where recall would search the store instead."""
+
+    def nearest(
+        self,
+        partition: int,
+        vector: FloatArray,
+        limit: int,
+        allowed: Keys | None = None,
+        *,
+        exact: bool = True,
+    ) -> Nearest:
+        while True:
+            try:
+                return super().nearest(partition, vector, limit, allowed, exact=exact)
+            except IndexUnavailable:
+                self.flush([partition])
+
+
+class FollowingSuite(VectorIndexSuite):
+    """The suite over an engine; each test has a collection of its own."""
+
+    @pytest.fixture
+    def source(self) -> FollowedPieces:
+        return FollowedPieces()
+
+    @pytest.fixture
+    def make_engine(self) -> Callable[[], Engine]:
+        raise NotImplementedError("give the suite a `make_engine` fixture")
+
+    @pytest.fixture
+    def open_index(
+        self, source: FollowedPieces, make_engine: Callable[[], Engine]
+    ) -> Iterator[OpenIndex]:
+        opened: list[Patient] = []
+
+        def open_index(given: PieceSource) -> Patient:
+            assert given is source
+            opened.append(Patient(source, FINGERPRINT, make_engine(), identity=source.identity))
+            return opened[-1]
+
+        yield open_index
+        for index in opened:
+            index.close()
+        if opened:
+            engine = make_engine()
+            engine.ensure(opened[0].collection, FINGERPRINT.dimension)
+            engine.drop()
+            engine.close()
+
+
+class TestQdrantIndex(FollowingSuite):
+    @pytest.fixture
+    def make_engine(self, qdrant_url: str) -> Callable[[], Engine]:
+        return lambda: QdrantEngine([qdrant_url], timeout_s=10)
+
+
+class TestQdrantIndexOnACluster(FollowingSuite):
+    @pytest.fixture
+    def make_engine(self, qdrant_cluster: Running) -> Callable[[], Engine]:
+        return lambda: QdrantEngine(qdrant_cluster.urls, timeout_s=30, replicas=2)
+
+
+class TestChromaIndexInAFolder(FollowingSuite):
+    @pytest.fixture
+    def make_engine(self, tmp_path: Path) -> Callable[[], Engine]:
+        return lambda: ChromaEngine(str(tmp_path / "chroma"))
+
+
+class TestChromaIndexOnAServer(FollowingSuite):
+    @pytest.fixture
+    def make_engine(self, chroma_url: str) -> Callable[[], Engine]:
+        return lambda: ChromaEngine(chroma_url, timeout_s=10)
+
+
+class PostgresPieces(PieceSource):
+    """The suite's source, whose pieces are in a PostgreSQL store as well."""
+
+    def __init__(self, store: PostgresStore) -> None:
+        super().__init__()
+        self.store = store
+        employ(store._database, "t", [FINGERPRINT])
+
+    def put(self, partition: int, vectors: dict[int, FloatArray]) -> None:
+        super().put(partition, vectors)
+        self._write(partition, set(vectors), vectors)
+
+    def remove(self, partition: int, keys: Iterable[int]) -> None:
+        gone = set(keys)
+        super().remove(partition, gone)
+        self._write(partition, gone, {})
+
+    def _write(self, partition: int, keys: set[int], vectors: dict[int, FloatArray]) -> None:
+        def work(session: Session) -> None:
+            session.execute(
+                "INSERT INTO partitions (tenant, id, user_id) OVERRIDING SYSTEM VALUE"
+                " VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
+                (session.tenant, partition, f"u{partition}"),
+            )
+            placing = Placing(dict(session.rows("employed")))
+            for key in keys:
+                placing.clear(partition, key)
+            for key, rows in vectors.items():
+                placing.place(partition, key, [made(rows)])
+            placing.run(session)
+            held = sum(at == partition for at in self._partition_of.values())
+            session.execute("UPDATE partitions SET memories = %s WHERE id = %s", (held, partition))
+            self.store._database.heard_of(session.tenant, partition)
+
+        self.store._database.write("t", work)
+
+
+def made(rows: FloatArray) -> Pieces:
+    """Pieces with these vectors."""
+    pieces = (
+        Piece(part=part, passage=0, start=0, stop=0, vector=quantised(row), codes=b"")
+        for part, row in enumerate(rows)
+    )
+    return Pieces(fingerprint=FINGERPRINT, pieces=tuple(pieces))
+
+
+class TestPgVectorIndex(VectorIndexSuite):
+    @pytest.fixture
+    def source(self, postgres_url: str) -> Iterator[PostgresPieces]:
+        store = PostgresStore(postgres_url)
+        yield PostgresPieces(store)
+        store.close()
+
+    @pytest.fixture
+    def open_index(self, source: PostgresPieces) -> OpenIndex:
+        def open_index(given: PieceSource) -> PgVectorIndex:
+            assert given is source
+            return PgVectorIndex(source.store, FINGERPRINT, small=600)
+
+        return open_index

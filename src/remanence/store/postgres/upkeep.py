@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psycopg
 from psycopg.sql import SQL, Identifier
 
 from remanence.clock import Clock
@@ -53,7 +54,12 @@ class PostgresUpkeep:
         with self._caring() as connection:
             number = (lock_number(f"alone at {name}"),)
             row = connection.execute("SELECT pg_try_advisory_lock(%s)", number).fetchone()
-            yield row is not None and bool(row[0])
+            try:
+                yield row is not None and bool(row[0])
+            finally:
+                # Else it would last until the server has noticed that the connection is gone.
+                with suppress(psycopg.Error):
+                    connection.execute("SELECT pg_advisory_unlock_all()")
 
     @contextmanager
     def bulk(self) -> Iterator[None]:

@@ -1,0 +1,243 @@
+"""FollowingIndex: nearest pieces from an engine on another server that follows the store."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from hashlib import blake2b
+
+import numpy as np
+
+from remanence.errors import Closed, IndexUnavailable, InvalidInput
+from remanence.index.follower.engine import Engine
+from remanence.index.follower.following import LOOK_S, Following, Unseen
+from remanence.index.follower.scoring import Scoring, among, best, nothing, together, without
+from remanence.index.follower.source import FollowedSource
+from remanence.index.follower.worker import Worker
+from remanence.model.embedding import Fingerprint, FloatArray
+from remanence.model.scope import Reach
+from remanence.ports.store import Keys, Progress
+from remanence.ports.vector_index import IndexStats, Nearest
+
+NARROW = 2000  # memories whose vectors the store itself yields as quickly
+FAR = 4096  # points an engine is asked for at most
+SOON_S = 5.0
+STUCK_S = 60.0
+
+
+class FollowingIndex:
+    """A `VectorIndex` over an engine that keeps up with the store by its change feed.
+
+    The engine holds numbers and vectors alone. An answer is never older than the store: memories
+    that the engine has yet to hear of are scored from the store, while a thread tells it of them.
+    An engine that is far behind, empty or down makes `nearest` raise `IndexUnavailable` until that
+    thread has mended it. Safe to use after a fork.
+    """
+
+    def __init__(
+        self, source: FollowedSource, fingerprint: Fingerprint, engine: Engine, *, identity: str
+    ) -> None:
+        self._source, self._fingerprint, self._engine = source, fingerprint, engine
+        self.collection = collection_name(identity, fingerprint)
+        self._scoring = Scoring(source, fingerprint)
+        self._vectors = 0
+        self._closed = False
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process = os.getpid()
+        self._following = Following(self._source, self._fingerprint, self._engine, self.collection)
+        self._worker = Worker(self._source, self._following)
+
+    def nearest(
+        self,
+        partition: int,
+        vector: FloatArray,
+        limit: int,
+        allowed: Keys | None = None,
+        *,
+        exact: bool = True,
+    ) -> Nearest:
+        """As in `VectorIndex`; few memories, and very many pieces, come from the store itself."""
+        query = self._unit(vector)
+        self._use()
+        if limit <= 0 or (allowed is not None and not len(allowed)):
+            return nothing()
+        if allowed is not None and len(allowed) <= NARROW:
+            return self._scoring.of(partition, query, allowed.tolist(), limit)
+        if limit > FAR:
+            return self._from_store(partition, query, limit, allowed)
+        return self._from_engine(partition, query, limit, allowed, exact)
+
+    def stats(self) -> IndexStats:
+        """As in `VectorIndex`; of an engine that is down, what it last held."""
+        self._use()
+        following = self._following
+        with suppress(IndexUnavailable), following.access.engine() as engine:
+            self._vectors = engine.count()
+        problem = following.access.problem
+        return IndexStats(
+            vectors=self._vectors,
+            bytes_in_memory=sys.getsizeof(following.touched),
+            behind=following.behind(),
+            healthy=not problem,
+            detail=problem,
+        )
+
+    def flush(self, partitions: Iterable[int] = ()) -> None:
+        """Bring these partitions, and all this process has had to do with, up to date now.
+
+        What an engine that is down cannot do now is done when it is back.
+        """
+        self._use()
+        owed = {*partitions, *self._following.touched, *self._worker.owed}
+        for partition in sorted(owed):
+            try:
+                self._bring(partition, SOON_S)
+            except IndexUnavailable:
+                self._worker.owe(partition)
+
+    def follow_all(self, progress: Progress | None = None) -> None:
+        """Bring every partition of every tenant up to date; progress in partitions."""
+        self._use()
+        self._following.forget()
+        every = list(self._partitions())
+        for done, partition in enumerate(every):
+            if progress is not None:
+                progress(done, len(every))
+            self._bring(partition, STUCK_S)
+        if progress is not None:
+            progress(len(every), len(every))
+
+    def rebuild(self, progress: Progress | None = None) -> None:
+        """As in `VectorIndex`: the whole collection, for every process that uses it."""
+        self._use()
+        self._following.access.probe()
+        self._following.access.remake()
+        self.follow_all(progress)
+
+    def close(self) -> None:
+        """As in `VectorIndex`; the engine keeps what it has."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._process == os.getpid():
+            self._worker.stop(SOON_S)
+            self._engine.close()
+
+    def _use(self) -> None:
+        if self._closed:
+            raise Closed("The index is closed; open the memory again.")
+        if self._process != os.getpid():
+            self._begin()
+        self._worker.start()
+
+    def _from_engine(
+        self, partition: int, query: FloatArray, limit: int, allowed: Keys | None, exact: bool
+    ) -> Nearest:
+        try:
+            unseen = self._following.unseen(partition)
+        except IndexUnavailable:
+            self._worker.owe(partition)
+            raise
+        if unseen.keys:
+            self._worker.owe(partition)
+        if not unseen.filled:
+            return self._changed(partition, query, limit, allowed, unseen)
+        found = self._asked(partition, query, limit + 2 * len(unseen.keys), allowed)
+        kept = self._scoring.again(partition, query, found) if exact else found
+        if unseen.keys:
+            fresh = self._changed(partition, query, limit, allowed, unseen)
+            kept = best(together(without(kept, np.array(unseen.keys)), fresh), limit)
+            whole = len(kept.keys) == limit
+            return kept if whole else self._from_store(partition, query, limit, allowed)
+        if len(kept.keys) >= limit or (
+            allowed is None
+            and len(kept.keys) == len(found.keys)
+            and self._following.is_whole(partition)
+        ):
+            return best(kept, limit)
+        return self._completed(partition, query, limit, allowed, len(kept.keys))
+
+    def _changed(
+        self, partition: int, query: FloatArray, limit: int, allowed: Keys | None, unseen: Unseen
+    ) -> Nearest:
+        """The nearest pieces of memories that the engine has yet to hear of."""
+        keys = np.array(unseen.keys, np.int64)
+        wanted = keys if allowed is None else keys[np.isin(keys, allowed)]
+        return self._scoring.of(partition, query, wanted.tolist(), limit)
+
+    def _completed(
+        self, partition: int, query: FloatArray, limit: int, allowed: Keys | None, known: int
+    ) -> Nearest:
+        """Fewer than `limit` pieces are known: the store tells whether there are more."""
+        whole = self._from_store(partition, query, limit, allowed)
+        if len(whole.keys) > known:
+            self._worker.doubt(partition)
+        elif allowed is None:
+            self._following.found_whole(partition)
+        return whole
+
+    def _from_store(
+        self, partition: int, query: FloatArray, limit: int, allowed: Keys | None
+    ) -> Nearest:
+        if allowed is None:
+            return self._scoring.of_all(partition, query, limit)
+        return self._scoring.of(partition, query, allowed.tolist(), limit)
+
+    def _asked(
+        self, partition: int, query: FloatArray, limit: int, allowed: Keys | None
+    ) -> Nearest:
+        """A few more points than `limit`: the engine's scores are rounded.
+
+        Of many allowed memories, the engine is asked without them first, for more and more.
+        """
+        some = limit + limit // 4 + 8
+        with self._following.access.engine() as engine:
+            if allowed is None:
+                return engine.nearest(partition, query, some)
+            found, asked = nothing(), 2 * some
+            while asked <= FAR:
+                every = engine.nearest(partition, query, asked)
+                found = among(every, allowed)
+                if len(found.keys) >= some or len(every.keys) < asked:
+                    return found
+                share = max(len(found.keys), 1) / len(every.keys)
+                asked = max(int(1.5 * some / share), 2 * asked)
+            if len(allowed) <= engine.chooses:
+                return engine.nearest(partition, query, some, allowed)
+        return found
+
+    def _bring(self, partition: int, within_s: float) -> None:
+        """Bring a partition up to date, after whoever else is at it."""
+        deadline = time.monotonic() + within_s
+        while not self._following.bring(partition):
+            if time.monotonic() > deadline:
+                raise IndexUnavailable(
+                    f"Another process has been at partition {partition} for {within_s:.0f} s; "
+                    "end it if it hangs, and try again."
+                )
+            time.sleep(LOOK_S)
+
+    def _partitions(self) -> Iterator[int]:
+        for tenant in self._source.tenants():
+            yield from self._source.partitions(Reach(tenant=tenant, all_users=True))
+
+    def _unit(self, vector: FloatArray) -> FloatArray:
+        query = np.asarray(vector, np.float32)
+        if query.shape != (self._fingerprint.dimension,) or not np.isfinite(query).all():
+            raise InvalidInput(
+                f"vector must be {self._fingerprint.dimension} finite numbers, "
+                f"as {self._fingerprint.name} makes them."
+            )
+        unit: FloatArray = query / max(float(np.linalg.norm(query)), 1e-12)
+        return unit
+
+
+def collection_name(identity: str, fingerprint: Fingerprint) -> str:
+    """A store's collection for one embedder; nothing in it can be read back."""
+    digest = blake2b(str(fingerprint).encode(), digest_size=6).hexdigest()
+    return f"remanence_{identity[:16]}_{digest}"
