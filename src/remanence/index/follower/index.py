@@ -214,13 +214,22 @@ class FollowingIndex:
     def _bring(self, partition: int, within_s: float) -> None:
         """Bring a partition up to date, after whoever else is at it."""
         deadline = time.monotonic() + within_s
-        while not self._following.bring(partition):
+        while not self._brought(partition):
             if time.monotonic() > deadline:
                 raise IndexUnavailable(
                     f"Another process has been at partition {partition} for {within_s:.0f} s; "
                     "end it if it hangs, and try again."
                 )
             time.sleep(LOOK_S)
+
+    def _brought(self, partition: int) -> bool:
+        """Whether it is up to date now; a failure that is over, as of a rebuild, does not count."""
+        try:
+            return self._following.bring(partition)
+        except IndexUnavailable:
+            if not self._following.access.probe():
+                raise
+            return False
 
     def _partitions(self) -> Iterator[int]:
         for tenant in self._source.tenants():
