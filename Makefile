@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DATA ?= ../shared/bench
 
-.PHONY: run test check format bench bench-recall bench-speed train model services wheel docs clean
+.PHONY: run test check format bench bench-recall bench-speed bench-scale train model services wheel docs clean
 
 run: model
 	@$(BIN)/rem demo
@@ -35,12 +35,15 @@ wheel: model
 train: model
 	$(BIN)/python bench/train_ranker.py --data $(DATA)
 
-bench: bench-recall bench-speed
+bench: bench-recall bench-speed bench-scale
 	$(BIN)/python bench/report.py
 
 bench-recall: model
 	@mkdir -p bench/results
 	$(BIN)/rem bench recall --data $(DATA) --work .bench --json > bench/results/recall.json
+
+bench-scale: model services
+	cd bench && ../$(BIN)/python scale.py --out results/scale.json
 
 # The peers bring a hundred packages; they get an environment of their own.
 bench-speed: model

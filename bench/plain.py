@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from remanence.index.qdrant.engine import EF
+from remanence.store.postgres.searching import LEAST_EFFORT
+
 Vectors = NDArray[np.float32]
 EXACT = 5000  # rows of a tenant up to which pgvector's manual advises an exact scan
 
@@ -14,10 +17,10 @@ EXACT = 5000  # rows of a tenant up to which pgvector's manual advises an exact 
 class PlainPgvector:
     """One table, a halfvec HNSW index, a filter on the tenant with an iterative scan."""
 
-    def __init__(self, url: str, rows: Vectors, tenants: int, ef: int = 100) -> None:
+    def __init__(self, url: str, rows: Vectors, tenants: int) -> None:
         import psycopg
 
-        self._ef, self._exact = ef, len(rows) // tenants <= EXACT
+        self._exact = len(rows) // tenants <= EXACT
         self._connection = psycopg.connect(url, autocommit=True)
         run = self._connection.execute
         dimension = rows.shape[1]
@@ -37,7 +40,7 @@ class PlainPgvector:
                 run("SET LOCAL enable_indexscan = off")
             else:
                 run("SET LOCAL hnsw.iterative_scan = strict_order")
-                run(f"SET LOCAL hnsw.ef_search = {max(self._ef, limit)}")
+                run(f"SET LOCAL hnsw.ef_search = {effort(limit)}")
             rows = run(
                 "SELECT id FROM items WHERE tenant = %s ORDER BY vector <=> %s::halfvec LIMIT %s",
                 (tenant, _text(query), limit),
@@ -92,6 +95,10 @@ class PlainQdrant:
             query_filter=models.Filter(must=[own]),
             limit=limit,
             with_payload=False,
+            search_params=models.SearchParams(
+                hnsw_ef=EF,
+                quantization=models.QuantizationSearchParams(rescore=True, oversampling=2.0),
+            ),
         )
         return [int(point.id) for point in found.points]
 
@@ -104,6 +111,11 @@ class PlainQdrant:
 
         while self._client.get_collection(self._name).status != self._models.CollectionStatus.GREEN:
             time.sleep(0.2)
+
+
+def effort(limit: int) -> int:
+    """The ef_search that ours takes for so many, so that both look equally far."""
+    return max(LEAST_EFFORT, 2 * (limit + limit // 2 + 20))
 
 
 def _text(row: Any) -> str:

@@ -39,6 +39,12 @@ SPEED = {
 }
 
 
+SCALE = (
+    *("plain p50 ms", "ours p50 ms", "ratio p50", "plain p95 ms", "ours p95 ms"),
+    *("plain recall", "ours recall", "answers too short"),
+)
+
+
 def main() -> None:
     IMAGES.mkdir(parents=True, exist_ok=True)
     mpl.rcParams.update({"font.size": 9, "svg.hashsalt": "remanence", "axes.spines.top": False})
@@ -46,7 +52,8 @@ def main() -> None:
     speed = json.loads((RESULTS / "speed.json").read_text())
     recall_plot(recall)
     growth_plot(speed["sizes"])
-    page = page_head() + recall_part(recall) + speed_part(speed)
+    scale = json.loads((RESULTS / "scale.json").read_text())
+    page = page_head() + recall_part(recall) + speed_part(speed) + scale_part(scale)
     (ROOT / "docs" / "benchmarks.md").write_text(page, encoding="utf-8")
 
 
@@ -136,6 +143,33 @@ def speed_part(speed: Mapping[str, Any]) -> str:
     if "embedding" in speed:
         rows = [[name, shown(value)] for name, value in speed["embedding"].items()]
         lines += ["### Embedding a question\n", *table(["", "figure"], rows), ""]
+    return "\n".join(lines)
+
+
+def scale_part(scale: Mapping[str, Any]) -> str:
+    lines = [
+        "\n## Beyond one machine\n",
+        "100,000 memories in PostgreSQL 18 with pgvector 0.8.5, and in one Qdrant 1.16 node that "
+        "follows it, all on the same two cores. `plain` is the engine by its own client and "
+        "manual, with the same vectors and index parameters; both got every question in turn. "
+        "`ours` sets the tenant, obeys row-level security, and sees the write before it.\n",
+    ]
+    for shape, found in scale["shapes"].items():
+        rows = [
+            [engine, asked, *(shown(row[column]) for column in SCALE)]
+            for engine in ("pgvector", "qdrant")
+            for asked, row in found[engine].items()
+        ]
+        lines += [f"### {shape}\n", *table(["engine", "asked for", *SCALE], rows), ""]
+        p50, p95 = found["memory"]["p50 ms"], found["memory"]["p95 ms"]
+        lines += [f"`Memory.search(text)` whole: p50 {p50:.1f} ms, p95 {p95:.1f} ms.\n"]
+    made = scale["ingest"]
+    lines += [
+        f"Memories with vectors, in batches of 1,000: {made['bulk_per_s']:,.0f} a second with "
+        f"the HNSW index built afterwards ({made['index_built_s']:.0f} s), "
+        f"{made['in_place_per_s']:,.0f} a second in place. On disk "
+        f"{made['disk_bytes_per_memory']:,.0f} bytes a memory.\n",
+    ]
     return "\n".join(lines)
 
 

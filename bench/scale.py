@@ -130,6 +130,9 @@ class Shape:
         """The same questions to both, in turn; times, recall and whether enough came back."""
         partitions = [store.partitions(Reach(tenant=f"t{n}"))[0] for n in range(self.tenants)]
         numbers = self.numbers(store)
+        for n, query in enumerate(self.asked):  # both have seen every tenant once
+            plain(query, n % self.tenants, LIMITS[0])
+            ours.nearest(partitions[n % self.tenants], query, LIMITS[0], exact=False)
         figures: Figures = {}
         for limit in LIMITS:
             times: dict[str, list[float]] = {"plain": [], "ours": []}

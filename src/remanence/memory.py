@@ -190,7 +190,7 @@ class Memory:
             records = self._matching(reach, filters, erase)
         if not dry_run and erase:
             self.parts.writer.remove(records)
-            self.parts.clean_index()
+            self.parts.clean_index(records)
         elif not dry_run:
             active = [record for record in records if record.state != State.ARCHIVED]
             self.parts.writer.change_all(
@@ -436,7 +436,9 @@ class Memory:
 
         What the database held is replaced; nobody else may have it open.
         """
-        restore_store(Path(source), str(database))
+        opened = {n: v for n, v in settings.items() if n not in ("config", "clock", "ids")}
+        wanted = load_settings(opened | {"database": str(database)}, file=settings.get("config"))
+        restore_store(Path(source), wanted)
         return cls(database, **settings)
 
     def backup(

@@ -85,7 +85,8 @@ class FollowingSuite(VectorIndexSuite):
 
         def open_index(given: PieceSource) -> Patient:
             assert given is source
-            opened.append(Patient(source, FINGERPRINT, make_engine(), identity=source.identity))
+            identity, engine = source.identity, make_engine()
+            opened.append(Patient(source, FINGERPRINT, engine, identity=identity, small=0))
             return opened[-1]
 
         yield open_index

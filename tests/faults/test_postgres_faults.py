@@ -231,6 +231,41 @@ def test_a_commit_that_never_arrived_is_done_again(store: PostgresStore, proxy: 
     assert store.count(Reach(tenant="t")) == 2
 
 
+def test_a_commit_that_never_arrives_is_given_up_in_time(
+    store: PostgresStore, proxy: Proxy
+) -> None:
+    add(store, memory("first"))
+
+    def cut(client: socket.socket, server: socket.socket, data: bytes) -> bool:
+        reset(client)
+        reset(server)
+        return False
+
+    def let_it_be_looked_up(client: socket.socket, server: socket.socket, data: bytes) -> bool:
+        server.sendall(data)
+        return True
+
+    proxy.on_commit += [let_it_be_looked_up, cut] * 500
+    start = time.monotonic()
+    with pytest.raises(StoreUnavailable):
+        add(store, memory("never"))
+    assert time.monotonic() - start < 8
+    assert len(proxy.on_commit) > 900
+    proxy.on_commit.clear()
+    assert store.count(Reach(tenant="t")) == 1
+
+
+def test_many_statements_may_take_longer_together(store: PostgresStore) -> None:
+    """Each is within `statement_timeout_s`, all of them are sent at once."""
+    add(store, memory("first"))
+
+    def work(session: Session) -> None:
+        for _ in range(5):
+            session.execute("SELECT pg_sleep(0.8)", ())
+
+    store._database.write("t", work)
+
+
 def test_a_commit_that_is_still_under_way_is_waited_for(store: PostgresStore, proxy: Proxy) -> None:
     """The client is cut off first; the server gets the commit half a second later."""
     (first,) = add(store, memory("first"))

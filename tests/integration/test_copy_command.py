@@ -94,7 +94,7 @@ REFUSED = [
     (["postgresql://u:s3cret@127.0.0.1:1/d", "new.db"], ""),
     (["full.db", "postgresql://u@127.0.0.1:1/d?password=s3cret"], ""),
     (["full.db", "postgresql://u:s3cret@[::1/d"], ""),
-    (["postgresql:/u:s3cret@127.0.0.1/d", "new.db"], "There is no database"),
+    (["postgresql:/u:s3cret@127.0.0.1/d", "new.db"], "not supported"),
     (["full.db", "full.db/below.db"], "cannot be opened"),
     (["full.db", "new.db", "--tenant", "nobody"], "no tenant 'nobody'"),
     (["full.db", "."], ""),

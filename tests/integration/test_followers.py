@@ -7,8 +7,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from uuid import uuid4
 
+import numpy as np
 import pytest
 
 from remanence.errors import Closed, IndexUnavailable
@@ -52,7 +55,7 @@ else:
     from remanence.index.chroma import ChromaIndex as Index
     where = sys.argv[3]
 store = Opened(sys.argv[1])
-index = Index(store, FINGERPRINT, where, timeout_s=20)
+index = Index(store, FINGERPRINT, where, timeout_s=20, small=0)
 partition = partition_of(store)
 for n in range(12):
     rows = vectors(6, int(sys.argv[4]) * 1000 + n)
@@ -96,9 +99,9 @@ def open_index(store: Store, kind: str, address: str) -> Iterator[Open]:
 
     def open_index() -> FollowingIndex:
         opened.append(
-            QdrantIndex(store, FINGERPRINT, [address], timeout_s=20)
+            QdrantIndex(store, FINGERPRINT, [address], timeout_s=20, small=0)
             if kind == "qdrant"
-            else ChromaIndex(store, FINGERPRINT, address, timeout_s=20)
+            else ChromaIndex(store, FINGERPRINT, address, timeout_s=20, small=0)
         )
         return opened[-1]
 
@@ -137,6 +140,15 @@ def _points(store: Store, partition: int) -> Points:
     return points_of(store.scan_vectors(FINGERPRINT, partition), DIMENSION)
 
 
+@contextmanager
+def held_back(store: Store, index: FollowingIndex, partition: int) -> Iterator[None]:
+    """Nobody can bring the partition up to date meanwhile."""
+    with ExitStack() as tried:
+        name = f"follow:{index.collection}:{partition}"
+        until(lambda: tried.enter_context(store.alone(name)))
+        yield
+
+
 def test_far_behind_it_says_so_and_catches_up(
     store: Store, open_index: Open, engine: Engine
 ) -> None:
@@ -144,8 +156,7 @@ def test_far_behind_it_says_so_and_catches_up(
     put(store, vectors(1, 2))
     index, partition = open_index(), partition_of(store)
     for part, behind in ((rows[:FAR], FAR + 1), (rows[FAR:], FAR)):
-        with store.alone(f"follow:{index.collection}:{partition}") as mine:
-            assert mine
+        with held_back(store, index, partition):
             put(store, part)
             with pytest.raises(IndexUnavailable, match="behind the store"):
                 index.nearest(partition, part[0], 5)
@@ -161,8 +172,7 @@ def test_what_the_engine_has_yet_to_hear_of_is_found_all_the_same(
     store: Store, open_index: Open, engine: Engine
 ) -> None:
     index, partition = filled(store, open_index, 50)
-    with store.alone(f"follow:{index.collection}:{partition}") as mine:
-        assert mine
+    with held_back(store, index, partition):
         at = engine.position(partition)
         (record,) = put(store, vectors(1, 2))
         (key,) = keys_of(store, [record])
@@ -316,6 +326,62 @@ def test_a_forked_child_follows_by_itself(store: Store, open_index: Open, engine
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert index.nearest(partition, -row, 1).scores[0] > 0.99
     assert held(engine, partition) == stored(store, partition)
+
+
+def test_very_long_memories_reach_qdrant(qdrant_url: str) -> None:
+    engine, partition, count = QdrantEngine([qdrant_url], timeout_s=20), 5, 9000
+    engine.ensure(f"remanence_long_{uuid4().hex}", 384)
+    try:
+        engine.set_position(partition, 1)
+        rows = np.random.default_rng(1).standard_normal((count, 384)).astype(np.float32)
+        points = Points(np.full(count, 7), np.arange(count), rows)
+        engine.replace(partition, [7], points, 2)
+        assert (engine.count(partition), engine.position(partition)) == (count, 2)
+        engine.replace(partition, [7], points_of([], 384), 3)
+        assert (engine.count(partition), engine.position(partition)) == (0, 3)
+    finally:
+        engine.drop()
+        engine.close()
+
+
+SECOND = """
+import sys
+from remanence.errors import IndexUnavailable
+from remanence.index.chroma import ChromaIndex
+from remanence.store.sqlite import SqliteStore
+from remanence.testing.following import FINGERPRINT, patiently, vectors
+from remanence.testing.store_suites.making import partition_of
+store = SqliteStore(sys.argv[1])
+index = ChromaIndex(store, FINGERPRINT, sys.argv[2], small=0)
+try:
+    index.nearest(partition_of(store), vectors(1, 1)[0], 5)
+except IndexUnavailable as error:
+    print("another process has the folder" in str(error), flush=True)
+sys.stdin.readline()
+for seed in (1, 2):
+    print(patiently(index, partition_of(store), vectors(1, seed)[0], 1).scores[0] > 0.99)
+index.close()
+store.close()
+"""
+
+
+def test_a_chroma_folder_serves_one_process_and_then_the_next(tmp_path: Path) -> None:
+    database, folder = str(tmp_path / "memory.db"), str(tmp_path / "chroma")
+    store = SqliteStore(database)
+    index = ChromaIndex(store, FINGERPRINT, folder, small=0)
+    put(store, vectors(20, 1))
+    patiently(index, partition_of(store), vectors(1, 1)[0], 5)
+    command = [sys.executable, "-c", SECOND, database, folder]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "True\n"
+        put(store, vectors(20, 2))
+        index.flush()
+        index.close()
+        told, _ = other.communicate("\n")
+    assert (told, other.returncode) == ("True\nTrue\n", 0)
+    store.close()
 
 
 def engine_position(index: FollowingIndex, partition: int) -> int | None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import random
+import select
+import signal
 import threading
+import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -27,10 +30,12 @@ from remanence.errors import (
     StoreVersion,
 )
 from remanence.model.embedding import Fingerprint, quantised
+from remanence.model.filter import parse_filter
 from remanence.model.memory import State
 from remanence.model.scope import Reach
 from remanence.model.write import Insert, Piece, Pieces, Receipt, Remove, Written
-from remanence.store.postgres import PgVectorIndex, PostgresStore, fitness, restore
+from remanence.store.postgres import PgVectorIndex, PostgresStore, fitness, restore, schema
+from remanence.store.postgres.opening import PatientConnection
 from remanence.store.words import Words
 from remanence.testing.services.postgres import PASSWORD, ROLE, Databases
 from remanence.testing.store_suites.making import (
@@ -192,6 +197,32 @@ class TestMigrations:
         old.close()
         new.close()
 
+    def test_the_index_of_newer_terms_is_left_alone(self, postgres_url: str) -> None:
+        newer, older = (Words(version=f"words-1/stems-{one}") for one in ("3.10.0", "3.9"))
+        PostgresStore(postgres_url, words=older).close()
+        refused = refusal(postgres_url, words=newer, migrate=False)
+        assert isinstance(refused, StoreVersion)
+        assert "rem migrate" in str(refused)
+        PostgresStore(postgres_url, words=newer).close()
+        for migrate in (True, False):
+            refused = refusal(postgres_url, words=older, migrate=migrate)
+            assert isinstance(refused, StoreVersion)
+            assert "upgrade Remanence here" in str(refused)
+        PostgresStore(postgres_url, words=newer, migrate=False).close()
+
+    def test_the_first_migration_of_another_process_is_not_taken_for_a_stranger(
+        self, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        foreign = schema._foreign
+
+        def meanwhile(connection: PatientConnection) -> list[str]:
+            monkeypatch.setattr(schema, "_foreign", foreign)
+            PostgresStore(postgres_url).close()
+            return foreign(connection)
+
+        monkeypatch.setattr(schema, "_foreign", meanwhile)
+        PostgresStore(postgres_url).close()
+
 
 class TestWalls:
     def test_every_table_with_a_tenant_has_its_wall(
@@ -268,6 +299,20 @@ class TestTogether:
         assert texts([*other.records(partition, [place[1]]).values()]) == ["b"]
         other.close()
 
+    def test_what_others_say_on_the_channel_is_passed_over(
+        self, store: PostgresStore, postgres_url: str
+    ) -> None:
+        add(store, memory("a"))
+        while store.watch(0):
+            pass
+        with psycopg.connect(postgres_url, autocommit=True) as other:
+            for junk in ("", "junk", "1:", "1:x", "9" * 5000 + ":1"):
+                other.execute("SELECT pg_notify('remanence', %s)", (junk,))
+        for _ in range(5):
+            assert store.watch(0.2) == []
+        add(store, memory("b"))
+        assert store.watch(10) == [partition_of(store)]
+
     def test_the_feed_is_whole_at_every_position(self, postgres_url: str) -> None:
         store = PostgresStore(postgres_url, overflow=8)
         add(store, memory("first"))
@@ -321,6 +366,23 @@ class TestTogether:
         assert store.count(Reach(tenant="t")) == 1
         store.close()
 
+    def test_marks_of_commits_are_kept_for_an_hour(
+        self, store: PostgresStore, postgres_url: str, admin: psycopg.Connection
+    ) -> None:
+        add(store, memory("a"))
+        ages = (7, "2 hours"), (8, "30 minutes")
+        for writer, age in ages:
+            admin.execute(
+                "INSERT INTO commits (tenant, writer, token, at)"
+                " SELECT id, %s, 1, now() - %s::interval FROM tenants",
+                (writer, age),
+            )
+        other = PostgresStore(postgres_url)
+        add(other, memory("b"))
+        other.close()
+        kept = admin.execute("SELECT writer FROM commits WHERE writer < 10").fetchall()
+        assert kept == [(8,)]
+
     def test_only_one_is_alone(self, store: PostgresStore, postgres_url: str) -> None:
         other = PostgresStore(postgres_url)
         with store.alone("sweeping") as mine, other.alone("sweeping") as theirs:
@@ -346,9 +408,37 @@ class TestValues:
                 add(store, made)
         assert store.count(Reach(tenant="t")) == 0
 
+    @pytest.mark.parametrize(
+        "where",
+        [
+            {"a": 2**70},
+            {"a": {"$gt": -(2**70)}},
+            {"a": "\ud800"},
+            {"text": {"$contains": "\ud800"}},
+            {"a": {"$lt": "\ud800"}},
+        ],
+    )
+    def test_a_filter_that_cannot_be_is_refused_with_or_without_memories(
+        self, store: PostgresStore, where: dict[str, object]
+    ) -> None:
+        parsed = parse_filter(where)
+        assert parsed is not None
+        acts: list[Callable[[], object]] = [
+            lambda: store.find(Reach(tenant="t"), parsed),
+            lambda: store.count(Reach(tenant="t"), parsed),
+            lambda: store.keys(1, parsed),
+        ]
+        for made in ((), (memory("x"),)):
+            if made:
+                add(store, *made)
+                assert partition_of(store) == 1
+            for act in acts:
+                with pytest.raises(InvalidInput):
+                    act()
+
     def test_a_removed_embedder_leaves_no_index(self, store: PostgresStore) -> None:
         add(store, memory("a"), made=pieces(2))
-        PgVectorIndex(store, FINGERPRINT)
+        assert PgVectorIndex(store, FINGERPRINT).built()
         other = Fingerprint("other", "1" * 64, 4, "mean")
         assert store.forget_embedders("t", other) == 2
         with store.bulk():
@@ -360,6 +450,8 @@ class TestValues:
 class TestBulk:
     def test_the_index_is_there_afterwards(self, store: PostgresStore, postgres_url: str) -> None:
         index = PgVectorIndex(store, FINGERPRINT)
+        assert index.built()
+        assert len(graphs(postgres_url)) == 8
         with store.bulk():
             assert len(graphs(postgres_url)) == 0
             add(store, *[memory(f"m{n}") for n in range(50)], made=real_pieces())
@@ -371,13 +463,49 @@ class TestBulk:
     def test_doctor_makes_a_half_made_index_again(
         self, store: PostgresStore, postgres_url: str, admin: psycopg.Connection
     ) -> None:
-        PgVectorIndex(store, FINGERPRINT)
+        assert PgVectorIndex(store, FINGERPRINT).built()
         admin.execute(
             "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'vectors_3_hnsw_1'::regclass"
         )
         by_name = {one.check: one for one in store.doctor(repair=True, fingerprint=None)}
         assert (by_name["vector indexes"].problems, by_name["vector indexes"].repaired) == (1, 1)
         assert healthy(store)
+
+    def test_a_transaction_elsewhere_holds_up_neither_search_nor_close(
+        self, store: PostgresStore, postgres_url: str
+    ) -> None:
+        add(store, *[memory(f"m{n}") for n in range(50)], made=real_pieces())
+        with psycopg.connect(postgres_url) as backup:
+            backup.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            backup.execute("SELECT count(*) FROM meta")
+            index = PgVectorIndex(store, FINGERPRINT)
+            found = index.nearest(partition_of(store), np.ones(8, np.float32), 10)
+            assert len(found.keys) == 10
+            assert not index.built(0.5)
+            index.close()
+            assert index.built(0)
+        again = PgVectorIndex(store, FINGERPRINT)
+        assert again.built(30)
+        assert len(graphs(postgres_url)) == 8
+        assert again.stats().detail == ""
+        again.close()
+
+    def test_without_room_for_parallel_work_the_index_is_made_by_one(
+        self, store: PostgresStore, postgres_url: str, admin: psycopg.Connection
+    ) -> None:
+        """Refused as a server whose /dev/shm is too small refuses it."""
+        admin.execute(
+            "CREATE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN"
+            " IF current_setting('max_parallel_maintenance_workers') <> '0' THEN"
+            " RAISE 'could not resize shared memory segment' USING ERRCODE = '53100';"
+            " END IF; END $$"
+        )
+        admin.execute(
+            "CREATE EVENT TRIGGER refuse ON ddl_command_start WHEN TAG IN ('CREATE INDEX')"
+            " EXECUTE FUNCTION refuse()"
+        )
+        assert PgVectorIndex(store, FINGERPRINT).built()
+        assert len(graphs(postgres_url)) == 8
 
 
 class TestDoctor:
@@ -527,6 +655,27 @@ class TestCopies:
         assert again.get("t", [record.id]) == [record]
         again.close()
 
+    def test_an_older_copy_comes_back_under_the_schema_of_the_tables(
+        self, store: PostgresStore, postgres_url: str, spare: str, tmp_path: Path
+    ) -> None:
+        newest = store.schema
+        with psycopg.connect(postgres_url) as connection:
+            connection.execute("UPDATE meta SET value = '0' WHERE name = 'schema'")
+        store.backup(tmp_path / "copy")
+        restore(tmp_path / "copy", spare)
+        back = PostgresStore(spare, migrate=False)
+        assert back.schema == newest
+        back.close()
+
+    def test_it_connects_as_it_is_told(
+        self, store: PostgresStore, spare: str, tmp_path: Path
+    ) -> None:
+        store.backup(tmp_path / "copy")
+        restore(tmp_path / "copy", spare, tls="disable", timeout_s=5, statement_timeout_s=5)
+        for wrong in ({"tls": "maybe"}, {"timeout_s": 0}, {"statement_timeout_s": 0}):
+            with pytest.raises(ConfigError):
+                restore(tmp_path / "copy", spare, **wrong)
+
     def test_an_open_store_is_not_replaced(
         self, store: PostgresStore, postgres_url: str, tmp_path: Path
     ) -> None:
@@ -552,6 +701,52 @@ def test_a_forked_child_uses_connections_of_its_own(store: PostgresStore) -> Non
     os.waitpid(child, 0)
     add(store, memory("parent again"))
     assert sorted(texts(store.find(Reach(tenant="t")))) == ["child", "parent", "parent again"]
+
+
+def test_a_child_forked_in_a_watch_has_its_own(store: PostgresStore) -> None:
+    add(store, memory("parent"))
+    partition, stop = partition_of(store), threading.Event()
+    while store.watch(0):
+        pass
+
+    def follow() -> None:
+        while not stop.is_set():
+            store.watch(1)
+
+    follower = threading.Thread(target=follow)
+    follower.start()
+    while not store._watcher._lock.locked():
+        pass
+    reads, writes = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with suppress(BaseException):
+            os.write(writes, b"heard " if store.watch(0) == [partition] else b"deaf ")
+            store.close()
+            os.write(writes, b"closed")
+        os._exit(0)
+    os.close(writes)
+    try:
+        assert told_within(reads, 10) == b"heard closed"
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        stop.set()
+        follower.join()
+    add(store, memory("parent again"))
+    assert store.watch(10) == [partition]
+
+
+def told_within(pipe: int, timeout_s: float) -> bytes:
+    """All that comes through a pipe until it ends or the time is up."""
+    said, deadline = b"", time.monotonic() + timeout_s
+    with os.fdopen(pipe, "rb", buffering=0) as told:
+        while select.select([told], [], [], max(deadline - time.monotonic(), 0))[0]:
+            part = told.read(100)
+            if not part:
+                break
+            said += part
+    return said
 
 
 def test_removed_bytes_are_gone_from_the_tables_after_compact(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from remanence.config import CONFIG_FILES, HELP, PREFIX, Settings, load_settings
+from remanence.config import CONFIG_FILES, HELP, PREFIX, Settings, load_settings, shown
 from remanence.errors import ConfigError
 
 SEED_FILE = """
@@ -193,3 +193,26 @@ def test_what_else_another_system_sets_is_none_of_our_business(tmp_path: Path) -
 def test_the_cache_may_lie_at_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     assert Settings(cache="~/models").cache_folder == tmp_path / "models"
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("postgresql://ana:s3cret@db/mem", "postgresql://ana:…@db/mem"),
+        ("postgresql://ana:s3@cr:et@db:5432/mem", "postgresql://ana:…@db:5432/mem"),
+        (
+            "postgresql://db/mem?user=ana&password=s3cret&x=1",
+            "postgresql://db/mem?user=ana&password=…&x=1",
+        ),
+        ("rediss://:s3cret@cache:6379/0", "rediss://:…@cache:6379/0"),
+        ("postgresql://ana@db/mem", "postgresql://ana@db/mem"),
+        ("agent.db", "agent.db"),
+    ],
+)
+def test_an_address_is_shown_without_its_password(url: str, told: str) -> None:
+    assert shown(url) == told
+
+
+def test_settings_do_not_tell_their_secrets() -> None:
+    secrets = ("database", "cache_url", "embedder_key", "index_key")
+    assert "s3cret" not in repr(Settings(**dict.fromkeys(secrets, "s3cret")))

@@ -96,9 +96,9 @@ class _Command:
 
     def run(self, stores: tuple[Store, Store], tenants: list[str] | None) -> CopyReport:
         from remanence.cli.progress import progress
+        from remanence.config import shown
         from remanence.transfer.copying import copy_store
         from remanence.transfer.verifying import copy_and_verify
-        from remanence.wiring import shown
 
         found = None
         if self.dry_run or self.no_verify:

@@ -62,7 +62,8 @@ def _preparation(opened: Opening) -> str:
 
 
 def _migrated(opened: Opening) -> Migrated:
-    from remanence.wiring import open_store, shown
+    from remanence.config import shown
+    from remanence.wiring import open_store
 
     settings = opened.settings()
     with closing(open_store(settings, migrate=True)) as store:

@@ -14,7 +14,8 @@ from remanence.cli.common import AsJson, Database, Opening, Tenant, opening
 from remanence.cli.outcome import answer, form_of, guarded
 from remanence.operations.operation import Group
 
-SECRET = ("embedder_key",)
+SECRET = ("embedder_key", "index_key")
+ADDRESSES = ("database", "cache_url", "embedder_url", "index_url")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +58,7 @@ def _config(
 
 def in_force(opened: Opening) -> InForce:
     """The settings a command would run under."""
-    from remanence.config import HELP, Settings, load_settings
+    from remanence.config import HELP, Settings, load_settings, shown
 
     given = {"database": opened.database, "tenant": opened.tenant}
     settings = load_settings(given, file=opened.config)
@@ -71,7 +72,7 @@ def in_force(opened: Opening) -> InForce:
         )
         for each in fields(Settings)
     )
-    return InForce(file=file, database=settings.database_url, settings=tuple(told))
+    return InForce(file=file, database=shown(settings.database_url), settings=tuple(told))
 
 
 def _origins(opened: Opening) -> tuple[Path | None, Mapping[str, str]]:
@@ -83,6 +84,10 @@ def _origins(opened: Opening) -> tuple[Path | None, Mapping[str, str]]:
 
 
 def _told(name: str, value: Any) -> Any:
+    from remanence.config import shown
+
+    if name in ADDRESSES:
+        return shown(value)
     return "(set)" if name in SECRET and value else value
 
 

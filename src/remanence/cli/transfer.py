@@ -19,6 +19,7 @@ from remanence.errors import InvalidInput
 from remanence.operations.operation import Group
 
 if TYPE_CHECKING:
+    from remanence.config import Settings
     from remanence.transfer import Exported, Imported
 
 Target = Annotated[str, typer.Argument(metavar="FILE", help="the file to write; - is stdout")]
@@ -85,10 +86,11 @@ def _restore(
     """Put a backup in the place of the database, after checking that it is whole."""
     form = form_of(as_json)
     with guarded(form):
-        url, target = _target(opening(context, database, tenant))
-        if not yes and (_is_server(url) or Path(url).exists()):
+        settings = opening(context, database, tenant).settings()
+        target = _target(settings)
+        if not yes and (_is_server(settings) or Path(target).exists()):
             confirm(f"Replace {target}, with all it holds?")
-        _put_back(backup, url)
+        _put_back(backup, settings)
         _finish(Restored(path=target), form, f"{target} holds what {backup} held.")
 
 
@@ -112,29 +114,29 @@ def _imported(opened: Opening, file: str) -> Imported:
         return import_memory(memory, source, report)
 
 
-def _target(opened: Opening) -> tuple[str, str]:
-    """The database to be replaced, and how to speak of it."""
-    from remanence.wiring import MEMORY, database_path, is_server, shown
+def _target(settings: Settings) -> str:
+    """How to speak of the database that is replaced."""
+    from remanence.config import shown
+    from remanence.wiring import MEMORY, database_path
 
-    url = opened.settings().database_url
-    if is_server(url):
-        return url, shown(url)
-    path = database_path(url)
+    if _is_server(settings):
+        return shown(settings.database_url)
+    path = database_path(settings.database_url)
     if path == MEMORY:
         raise InvalidInput("A memory that lives in RAM cannot be restored; name a file with --db.")
-    return path, path
+    return path
 
 
-def _is_server(url: str) -> bool:
+def _is_server(settings: Settings) -> bool:
     from remanence.wiring import is_server
 
-    return is_server(url)
+    return is_server(settings.database_url)
 
 
-def _put_back(backup: Path, target: str) -> None:
+def _put_back(backup: Path, settings: Settings) -> None:
     from remanence.wiring import restore_store
 
-    restore_store(backup, target)
+    restore_store(backup, settings)
 
 
 @contextmanager

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from pathlib import Path
 
 from remanence.errors import IndexUnavailable
 from remanence.model.embedding import FloatArray
@@ -13,10 +14,16 @@ from remanence.ports.vector_index import IndexStats, Nearest, VectorIndex
 
 
 class WithStandby:
-    """A `VectorIndex` that never lets a search fail; the standby is made when first needed."""
+    """A `VectorIndex` that never lets a search fail; the standby is made when first needed.
 
-    def __init__(self, first: VectorIndex, standby: Callable[[], VectorIndex]) -> None:
+    `file` is the standby's cache, if it has one: what is erased must not stay in it either.
+    """
+
+    def __init__(
+        self, first: VectorIndex, standby: Callable[[], VectorIndex], file: Path | None = None
+    ) -> None:
         self.first = first
+        self._file = file
         self._make = standby
         self._standby: VectorIndex | None = None
         self._lock = threading.Lock()
@@ -45,12 +52,15 @@ class WithStandby:
         held = self._standby.stats().bytes_in_memory
         return replace(told, bytes_in_memory=told.bytes_in_memory + held)
 
-    def flush(self) -> None:
+    def flush(self, partitions: Iterable[int] = ()) -> None:
         """As in `VectorIndex`."""
-        self._each(lambda index: index.flush())
+        chosen = tuple(partitions)
+        self._forget_file()
+        self._each(lambda index: index.flush(chosen))
 
     def rebuild(self, progress: Progress | None = None) -> None:
         """As in `VectorIndex`; the standby reads the store when it is next needed."""
+        self._forget_file()
         self._each(lambda index: index.rebuild(progress if index is self.first else None))
 
     def close(self) -> None:
@@ -62,6 +72,12 @@ class WithStandby:
             if self._standby is None:
                 self._standby = self._make()
             return self._standby
+
+    def _forget_file(self) -> None:
+        """Remove a file that an earlier run has left, and nobody here would rewrite."""
+        with self._lock:
+            if self._standby is None and self._file is not None:
+                self._file.unlink(missing_ok=True)
 
     def _each(self, act: Callable[[VectorIndex], None]) -> None:
         for index in (self._standby, self.first):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -61,8 +62,11 @@ class VectorIndex(Protocol):
     def stats(self) -> IndexStats:
         """Size and position."""
 
-    def flush(self) -> None:
-        """Write the cache file, if there is one, so that the next start is quick."""
+    def flush(self, partitions: Iterable[int] = ()) -> None:
+        """Let nothing stay that the store has erased, in these partitions or in those used here.
+
+        A cache file, if there is one, is written, so that the next start is quick.
+        """
 
     def rebuild(self, progress: Progress | None = None) -> None:
         """Forget everything, cache file included, and make it anew from the store.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
 from remanence.ports.store import RecallSource
 from remanence.recall.columns import Columns, changed, columns_of
@@ -21,13 +22,24 @@ class View:
     nbytes: int
 
 
+class _Gate:
+    """Whoever has its lock reads the partition; it goes when nobody waits any more."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+
 class Views:
-    """Gives a partition's columns as they stand in the store right now. Thread-safe."""
+    """Gives a partition's columns as they stand in the store right now. Thread-safe.
+
+    Partitions are read one by one, yet no search waits for the reading of another partition.
+    """
 
     def __init__(self, source: RecallSource, budget_bytes: int) -> None:
         self._source = source
         self._budget = budget_bytes
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
+        self._reading: WeakValueDictionary[int, _Gate] = WeakValueDictionary()
         self._held: OrderedDict[int, View] = OrderedDict()
         self._bytes = 0
 
@@ -38,14 +50,23 @@ class Views:
 
     def columns(self, partition: int) -> Columns:
         """The partition's columns, every write up to now included."""
+        newest = self._source.position(partition)
+        held, gate = self._known(partition)
+        if held is None or held.position < newest:
+            with gate.lock:
+                held, _ = self._known(partition)
+                if held is None or held.position < newest:
+                    held = self._moved(partition, held, newest)
+                    with self._lock:
+                        self._hold(partition, held)
+        return held.columns
+
+    def _known(self, partition: int) -> tuple[View | None, _Gate]:
         with self._lock:
             held = self._held.get(partition)
-            newest = self._source.position(partition)
-            if held is None or held.position != newest:
-                held = self._moved(partition, held, newest)
-                self._hold(partition, held)
-            self._held.move_to_end(partition)
-            return held.columns
+            if held is not None:
+                self._held.move_to_end(partition)
+            return held, self._reading.setdefault(partition, _Gate())
 
     def _moved(self, partition: int, held: View | None, newest: int) -> View:
         """The view at `newest`, or beyond: by the feed if it is short, else read afresh."""

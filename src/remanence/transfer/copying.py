@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 
 from remanence.clock import SystemClock
@@ -64,7 +64,7 @@ def copy_store(
         )
     chosen = chosen_of(source, tenants)
     report = counting(source, chosen, progress)
-    with _copying_alone(target), target.bulk():
+    with _copying_alone(target), nullcontext() if dry_run else target.bulk():
         copied = Copied(tenants=len(chosen))
         for tenant in chosen:
             done = _TenantCopy(source, target, tenant, overwrite, dry_run, report).run()

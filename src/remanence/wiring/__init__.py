@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,8 @@ from remanence.config import Settings
 from remanence.embedding.cache import CachedEmbedder
 from remanence.errors import EmbedderError
 from remanence.model.embedding import Fingerprint
+from remanence.model.memory import MemoryRecord
+from remanence.model.scope import Reach
 from remanence.model.stats import CacheUse, IndexUse
 from remanence.ports.cache import Cache, CacheStats
 from remanence.ports.store import Store
@@ -33,7 +36,6 @@ from remanence.wiring.stores import (
     open_store,
     preparation_of,
     restore_store,
-    shown,
 )
 
 __all__ = [
@@ -50,7 +52,6 @@ __all__ = [
     "open_store",
     "preparation_of",
     "restore_store",
-    "shown",
 ]
 
 MB = 1024 * 1024
@@ -74,13 +75,14 @@ class Parts:
     index_file: Path | None
     cache: Cache | None
 
-    def clean_index(self) -> None:
+    def clean_index(self, erased: Sequence[MemoryRecord]) -> None:
         """Leave no trace of what was erased in the index; its file is only a cache."""
         if self.recall.index is None and self.index_kind in FOLLOWERS:
             with suppress(EmbedderError):
                 self.recall.vectors()
         if self.recall.index is not None:
-            self.recall.index.flush()
+            reaches = {Reach(tenant=record.tenant, user_id=record.user_id) for record in erased}
+            self.recall.index.flush([p for reach in reaches for p in self.store.partitions(reach)])
         elif self.index_file is not None:
             self.index_file.unlink(missing_ok=True)
 
@@ -106,6 +108,8 @@ class Used:
 def measure_memory(parts: Parts) -> Used:
     """Index, columns and caches against the budget, and the whole process beside it."""
     fingerprint = parts.fingerprint()
+    if fingerprint is not None and parts.index_kind in FOLLOWERS:
+        parts.recall.vectors()  # else nobody would have asked how it fares
     index = parts.recall.index.stats() if parts.recall.index else IndexStats()
     cache = parts.cache.stats() if parts.cache else None
     held = parts.recall.views.nbytes + parts.embedder.bytes + index.bytes_in_memory

@@ -56,9 +56,9 @@ def make_index(
         case "pgvector":
             return _pgvector(store, fingerprint)
         case "qdrant":
-            return WithStandby(_qdrant(settings, store, fingerprint), bits)
+            return WithStandby(_qdrant(settings, store, fingerprint), bits, index_file(settings))
         case "chroma":
-            return WithStandby(_chroma(settings, store, fingerprint), bits)
+            return WithStandby(_chroma(settings, store, fingerprint), bits, index_file(settings))
     return bits()
 
 
@@ -70,10 +70,8 @@ def _pgvector(store: Store, fingerprint: Fingerprint) -> VectorIndex:
 
 
 def _qdrant(settings: Settings, store: Store, fingerprint: Fingerprint) -> VectorIndex:
-    try:
-        from remanence.index.qdrant import QdrantIndex
-    except ImportError as error:
-        raise missing_extra("Qdrant", "qdrant", error) from error
+    from remanence.index.qdrant import QdrantIndex
+
     urls = [url.strip() for url in (settings.index_url or QDRANT_HERE).split(",")]
     return QdrantIndex(
         store,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,23 +83,24 @@ def check_there(url: str) -> None:
         )
 
 
-def restore_store(source: Path, target: str) -> None:
-    """Put a backup in the place of the database that a setting names."""
-    if is_server(target):
+def restore_store(source: Path, settings: Settings) -> None:
+    """Put a backup in the place of the database that the settings name."""
+    if is_server(settings.database_url):
         from remanence.store.postgres import restore as restore_postgres
 
-        return restore_postgres(source, target)
+        return restore_postgres(
+            source,
+            settings.database_url,
+            timeout_s=settings.server_timeout_s,
+            statement_timeout_s=settings.statement_timeout_s,
+            tls=settings.tls,
+        )
     from remanence.store.sqlite import restore
 
-    path = database_path(target)
+    path = database_path(settings.database_url)
     if path == MEMORY:
         raise ConfigError("A backup is restored into a file; give --db a path.")
     return restore(source, Path(path))
-
-
-def shown(url: str) -> str:
-    """The database setting as it may be shown: without a password."""
-    return re.sub(r"(://[^/@:]*):[^@]*@", r"\1:…@", url)
 
 
 def is_server(url: str) -> bool:

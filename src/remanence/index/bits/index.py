@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from remanence.index.bits.partition import Partition
 from remanence.index.bits.rows import unpacked
 from remanence.index.bits.shelf import Shelf
 from remanence.index.bits.source import Source
+from remanence.index.ranking import best, together
 from remanence.model.embedding import Fingerprint, FloatArray
 from remanence.ports.store import Keys, Progress
 from remanence.ports.vector_index import IndexStats, Nearest
@@ -64,13 +66,13 @@ class BitsIndex:
         query = self._unit(vector)
         if not exact:
             held = self._current(partition, afresh=False)
-            return _best(self._estimated(held, query, limit, allowed), limit)
+            return best(self._estimated(held, query, limit, allowed), limit)
         for attempt in range(_ATTEMPTS):
             held = self._current(partition, afresh=attempt == _ATTEMPTS - 1)
             found, whole = self._search(partition, held, query, limit, allowed)
             if whole or len(found.keys) >= limit:
                 break
-        return _best(found, limit)
+        return best(found, limit)
 
     def stats(self) -> IndexStats:
         """As in `VectorIndex`."""
@@ -78,7 +80,7 @@ class BitsIndex:
             shelf = self._shelf
             return IndexStats(vectors=shelf.vectors, bytes_in_memory=shelf.nbytes)
 
-    def flush(self) -> None:
+    def flush(self, partitions: Iterable[int] = ()) -> None:
         """As in `VectorIndex`; what was erased before is not in the new file."""
         with self._lock:
             self._refuse_if_closed()
@@ -122,14 +124,14 @@ class BitsIndex:
         packed = ((piece.key, piece.part, piece.vector) for piece in pieces)
         read = unpacked(packed, self._fingerprint.dimension)
         whole = len(np.unique(read.keys)) == len(keys)
-        return _both(read.scored(query), held.rows.scored(query)), whole
+        return together(read.scored(query), held.rows.scored(query)), whole
 
     def _estimated(
         self, held: Partition, query: FloatArray, limit: int, allowed: Keys | None
     ) -> Nearest:
         if allowed is not None:
             held = held.among(allowed)
-        return _both(held.estimates(query, limit), held.rows.scored(query))
+        return together(held.estimates(query, limit), held.rows.scored(query))
 
     def _wanted(self, rows: int, limit: int) -> int:
         grown = round(self._rescore * math.sqrt(rows / _RESCORE_OF))
@@ -148,21 +150,3 @@ class BitsIndex:
     def _refuse_if_closed(self) -> None:
         if self._closed:
             raise Closed("The index is closed; open the memory again.")
-
-
-def _both(one: Nearest, other: Nearest) -> Nearest:
-    return Nearest(
-        np.concatenate([one.keys, other.keys]),
-        np.concatenate([one.parts, other.parts]),
-        np.concatenate([one.scores, other.scores]),
-    )
-
-
-def _best(found: Nearest, limit: int) -> Nearest:
-    """The `limit` best, best first; equals by key and part."""
-    rows = np.arange(len(found.scores))
-    if 0 < limit < len(rows):
-        rows = np.flatnonzero(found.scores >= np.partition(found.scores, -limit)[-limit])
-    keys, parts, scores = found.keys[rows], found.parts[rows], found.scores[rows]
-    order = np.lexsort((parts, keys, -scores))[: max(limit, 0)]
-    return Nearest(keys[order], parts[order], scores[order])

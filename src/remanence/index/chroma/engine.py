@@ -10,20 +10,20 @@ import numpy as np
 
 from remanence.index.chroma.place import Bucket, Numbers, Place, Where
 from remanence.index.chroma.server import ServerPlace
-from remanence.index.follower.engine import EngineDown, Points
+from remanence.index.follower.engine import MOST, EngineDown, Points
 from remanence.model.embedding import FloatArray
 from remanence.ports.store import Keys
 from remanence.ports.vector_index import Nearest
 
 BUCKETS = 16
 SMALL_S = 60.0
-MOST = 1000  # of a folder, 5,461 is Chroma's own limit
 
 
 class ChromaEngine:
     """An `Engine` on Chroma: `where` is a folder, or `http://host:port` of a server.
 
-    A folder is for one process at a time: Chroma's own files take no second writer. Choosing a
+    A folder is for one process at a time, until that closes it: each has a graph of its own in
+    memory, and would not see what another writes. Others get `EngineDown`. Choosing a
     partition by a filter costs Chroma 1 to 2 ms per 1,000 points of the collection, and a
     collection costs 3 MB and four open files. So partitions share a few collections, and one that
     is a large share of its own is found without the filter; where that fails, not for a minute.
@@ -75,7 +75,7 @@ class ChromaEngine:
     def upsert(self, partition: int, points: Points) -> None:
         """As in `Engine`."""
         bucket = self._bucket(partition)
-        for some in points.slices(MOST):
+        for some in points.slices():
             numbers = [{"partition": partition, "memory": key} for key in some.keys.tolist()]
             bucket.upsert(_ids(partition, some), some.vectors, numbers)
 
@@ -103,7 +103,7 @@ class ChromaEngine:
 
     def close(self) -> None:
         """As in `Engine`."""
-        if self._place is not None:
+        if self._place is not None and self._process == os.getpid():
             self._place.close()
 
     def _connected(self) -> Place:

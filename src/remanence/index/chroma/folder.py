@@ -16,6 +16,7 @@ from chromadb.api.shared_system_client import SharedSystemClient
 from chromadb.config import Settings
 from chromadb.errors import ChromaError
 
+from remanence.index.chroma.hold import Hold
 from remanence.index.chroma.place import KIND, Numbers, Where
 from remanence.index.follower.engine import EngineDown
 from remanence.model.embedding import FloatArray
@@ -40,8 +41,13 @@ class FolderPlace:
         if os.getpid() != _importer:  # the threads that serve open folders stayed in the parent
             SharedSystemClient.clear_system_cache()
         with translated():
-            settings = Settings(anonymized_telemetry=False)
-            self._client = cast(Client, chromadb.PersistentClient(folder, settings=settings))
+            self._hold = Hold(folder)
+            try:
+                settings = Settings(anonymized_telemetry=False)
+                self._client = cast(Client, chromadb.PersistentClient(folder, settings=settings))
+            except BaseException:
+                self._hold.release()
+                raise
 
     def bucket(self, name: str) -> FolderBucket:
         """As in `Place`."""
@@ -60,6 +66,7 @@ class FolderPlace:
     def close(self) -> None:
         """As in `Place`."""
         self._client.close()
+        self._hold.release()
 
 
 @dataclass(frozen=True, slots=True)

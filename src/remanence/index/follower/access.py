@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from remanence.errors import IndexUnavailable
-from remanence.index.follower.engine import Engine, EngineDown
+from remanence.index.follower.engine import Engine, EngineDown, Refused
 
 
 class Access:
     """Lets callers to the engine, one failure at most.
 
     While it is shut, callers are refused at once instead of waiting for a time-out each; `probe`
-    opens it again. `lost` is called at each failure: nothing known of the engine holds any more.
+    opens it again. A request that is `Refused` by itself shuts nothing. `lost` is called at each
+    failure: nothing known of the engine holds any more.
     """
 
     def __init__(
@@ -39,6 +40,8 @@ class Access:
         try:
             self._ensure()
             yield self._engine
+        except Refused as error:
+            raise _unavailable(str(error)) from error
         except EngineDown as error:
             self._shut(str(error))
             raise _unavailable(str(error)) from error

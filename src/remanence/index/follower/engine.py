@@ -15,10 +15,16 @@ from remanence.ports.store import Keys
 from remanence.ports.vector_index import Nearest
 
 PART_BITS = 14  # a memory of the longest text has some 10,000 pieces
+MOST = 1000  # points a request; in a folder, 5,461 is Chroma's own limit
+NUMBERS = 1_000_000  # a request; these are 12 MB of JSON, and Qdrant takes 32 MB
 
 
 class EngineDown(Exception):
     """The engine did not do what it was asked; the message says why and what would help."""
+
+
+class Refused(EngineDown):
+    """The engine answers, but takes this one request amiss; others it may do."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,8 +38,9 @@ class Points:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def slices(self, size: int) -> Iterable[Points]:
-        """The same points, at most `size` at a time."""
+    def slices(self) -> Iterable[Points]:
+        """The same points, as many at a time as a request may have."""
+        size = max(1, min(MOST, NUMBERS // max(self.vectors.shape[1], 1)))
         for at in range(0, len(self), size):
             cut = slice(at, at + size)
             yield Points(self.keys[cut], self.parts[cut], self.vectors[cut])

@@ -19,9 +19,8 @@ from remanence.ports.store import Change
 FEW = 50  # feed entries after which a search looks whether the engine has moved on
 MANY = 500  # more than these are not scored one by one
 LOOK_S = 0.01
-RECHECK_S = 2.0
-COMPARE_S = 30.0
-FEED = 500
+RECHECK_S = 0.25
+FEED = 100
 FILL = 1000
 COUNTED = 100_000
 
@@ -38,7 +37,8 @@ class Following:
     """Positions of partitions as this process last saw them, and the ways to move them.
 
     Two processes that apply the same changes at once could let an old point land after its
-    removal; so whoever moves a partition is alone at it.
+    removal; so whoever moves a partition is alone at it. A position is read again `RECHECK_S`
+    after it was seen: for so long another process may have emptied the partition unnoticed.
     """
 
     def __init__(
@@ -49,7 +49,6 @@ class Following:
         self.access = Access(engine, collection, fingerprint.dimension, self.forget)
         self.touched: set[int] = set()
         self.stopping = threading.Event()
-        self._whole: dict[int, float] = {}
 
     def unseen(self, partition: int) -> Unseen:
         """What the engine may not have as it is now.
@@ -57,11 +56,12 @@ class Following:
         `IndexUnavailable` if these are too many to be scored one by one.
         """
         newest, at = self._source.position(partition), self._recent(partition)
-        if not newest or at >= newest:
+        if not newest or at == newest:
             return Unseen([], filled=newest > 0)
         self.touched.add(partition)
-        changes = self._source.changes(partition, at, FEW + 1) if at >= 0 else []
-        if at < 0 or len(changes) > FEW:
+        known = 0 <= at < newest
+        changes = self._source.changes(partition, at, FEW + 1) if known else []
+        if not known or len(changes) > FEW:
             return self._since_the_engine(partition)
         return Unseen(_keys(changes), filled=True)
 
@@ -78,7 +78,7 @@ class Following:
         """Bring a partition up to date from however far; False if another process is at it."""
         self.touched.add(partition)
         newest = self._source.position(partition)
-        if self._recent(partition) >= newest or (self._read(partition) or 0) >= newest:
+        if self._recent(partition) == newest or (self._read(partition) or 0) >= newest:
             return True
         with self._alone(partition) as mine:
             if mine:
@@ -100,17 +100,8 @@ class Following:
         """Feed entries that the engine has not seen, of the partitions known here."""
         return sum(self._unseen(partition) for partition in tuple(self.touched))
 
-    def is_whole(self, partition: int) -> bool:
-        """Whether the engine had all of the partition when that was last compared, not long ago."""
-        return time.monotonic() - self._whole.get(partition, -COMPARE_S) < COMPARE_S
-
-    def found_whole(self, partition: int) -> None:
-        """The engine has all of the partition."""
-        self._whole[partition] = time.monotonic()
-
     def forget(self) -> None:
         """Look at the engine again before believing what was seen of it."""
-        self._whole.clear()
         self._seen = {partition: (at, 0.0) for partition, (at, _) in self._seen.items()}
 
     def _unseen(self, partition: int) -> int:
@@ -124,9 +115,12 @@ class Following:
         return at if time.monotonic() - when < RECHECK_S else -1
 
     def _read(self, partition: int) -> int | None:
+        """The engine's position; None too if it is ahead of a store that was set back in time."""
         with self.access.engine() as engine:
             at = engine.position(partition)
-        if at is None:
+        newest = self._source.position(partition)  # 0 also of one not named here yet
+        if at is None or 0 < newest < at:
+            at = None
             self._seen.pop(partition, None)
         else:
             self._note(partition, at)
@@ -166,7 +160,9 @@ class Following:
         """Fill the partition from nothing; the position is one from before the reading began."""
         at, filled = self._source.position(partition), 0
         with self.access.engine() as engine:
+            self._seen.pop(partition, None)
             engine.clear(partition)
+            self._seen.pop(partition, None)  # a search may have seen it meanwhile
             scan = self._source.scan_vectors(self._fingerprint, partition)
             while len(points := self._points(islice(scan, FILL))):
                 self._stop_if_asked()

@@ -12,16 +12,18 @@ from hashlib import blake2b
 import numpy as np
 
 from remanence.errors import Closed, IndexUnavailable, InvalidInput
-from remanence.index.follower.engine import Engine
+from remanence.index.follower.engine import Engine, Refused
 from remanence.index.follower.following import LOOK_S, Following, Unseen
-from remanence.index.follower.scoring import Scoring, among, best, nothing, together, without
+from remanence.index.follower.scoring import Scoring, among, without
 from remanence.index.follower.source import FollowedSource
 from remanence.index.follower.worker import Worker
+from remanence.index.ranking import best, nothing, together
 from remanence.model.embedding import Fingerprint, FloatArray
 from remanence.model.scope import Reach
 from remanence.ports.store import Keys, Progress
 from remanence.ports.vector_index import IndexStats, Nearest
 
+SMALL = 300  # changes of a partition whose vectors the store yields before an engine answers
 NARROW = 2000  # memories whose vectors the store itself yields as quickly
 FAR = 4096  # points an engine is asked for at most
 SOON_S = 5.0
@@ -34,12 +36,20 @@ class FollowingIndex:
     The engine holds numbers and vectors alone. An answer is never older than the store: memories
     that the engine has yet to hear of are scored from the store, while a thread tells it of them.
     An engine that is far behind, empty or down makes `nearest` raise `IndexUnavailable` until that
-    thread has mended it. Safe to use after a fork.
+    thread has mended it. Partitions of at most `small` changes come from the store in any case.
+    Safe to use after a fork.
     """
 
     def __init__(
-        self, source: FollowedSource, fingerprint: Fingerprint, engine: Engine, *, identity: str
+        self,
+        source: FollowedSource,
+        fingerprint: Fingerprint,
+        engine: Engine,
+        *,
+        identity: str,
+        small: int = SMALL,
     ) -> None:
+        self._small = small
         self._source, self._fingerprint, self._engine = source, fingerprint, engine
         self.collection = collection_name(identity, fingerprint)
         self._scoring = Scoring(source, fingerprint)
@@ -61,14 +71,19 @@ class FollowingIndex:
         *,
         exact: bool = True,
     ) -> Nearest:
-        """As in `VectorIndex`; few memories, and very many pieces, come from the store itself."""
+        """As in `VectorIndex`; few memories, and very many pieces, come from the store itself.
+
+        So does an answer of which the engine has less than `limit`: an engine that another
+        process has just emptied looks like one of few points.
+        """
         query = self._unit(vector)
         self._use()
         if limit <= 0 or (allowed is not None and not len(allowed)):
             return nothing()
         if allowed is not None and len(allowed) <= NARROW:
             return self._scoring.of(partition, query, allowed.tolist(), limit)
-        if limit > FAR:
+        # A partition has no more memories than its feed has entries.
+        if limit > FAR or self._source.position(partition) <= self._small:
             return self._from_store(partition, query, limit, allowed)
         return self._from_engine(partition, query, limit, allowed, exact)
 
@@ -94,11 +109,13 @@ class FollowingIndex:
         """
         self._use()
         owed = {*partitions, *self._following.touched, *self._worker.owed}
+        for partition in owed:
+            self._worker.owe(partition)
         for partition in sorted(owed):
-            try:
+            with suppress(IndexUnavailable):
                 self._bring(partition, SOON_S)
-            except IndexUnavailable:
-                self._worker.owe(partition)
+            if self._following.access.problem:
+                return
 
     def follow_all(self, progress: Progress | None = None) -> None:
         """Bring every partition of every tenant up to date; progress in partitions."""
@@ -147,20 +164,16 @@ class FollowingIndex:
             self._worker.owe(partition)
         if not unseen.filled:
             return self._changed(partition, query, limit, allowed, unseen)
-        found = self._asked(partition, query, limit + 2 * len(unseen.keys), allowed)
+        found, exhausted = self._asked(partition, query, limit + 2 * len(unseen.keys), allowed)
         kept = self._scoring.again(partition, query, found) if exact else found
-        if unseen.keys:
+        kept = without(kept, np.array(unseen.keys, np.int64))
+        if len(kept.keys) >= limit:
             fresh = self._changed(partition, query, limit, allowed, unseen)
-            kept = best(together(without(kept, np.array(unseen.keys)), fresh), limit)
-            whole = len(kept.keys) == limit
-            return kept if whole else self._from_store(partition, query, limit, allowed)
-        if len(kept.keys) >= limit or (
-            allowed is None
-            and len(kept.keys) == len(found.keys)
-            and self._following.is_whole(partition)
-        ):
-            return best(kept, limit)
-        return self._completed(partition, query, limit, allowed, len(kept.keys))
+            return best(together(kept, fresh), limit)
+        whole = self._from_store(partition, query, limit, allowed)
+        if exhausted and not unseen.keys and len(whole.keys) > len(kept.keys):
+            self._worker.doubt(partition)
+        return whole
 
     def _changed(
         self, partition: int, query: FloatArray, limit: int, allowed: Keys | None, unseen: Unseen
@@ -169,17 +182,6 @@ class FollowingIndex:
         keys = np.array(unseen.keys, np.int64)
         wanted = keys if allowed is None else keys[np.isin(keys, allowed)]
         return self._scoring.of(partition, query, wanted.tolist(), limit)
-
-    def _completed(
-        self, partition: int, query: FloatArray, limit: int, allowed: Keys | None, known: int
-    ) -> Nearest:
-        """Fewer than `limit` pieces are known: the store tells whether there are more."""
-        whole = self._from_store(partition, query, limit, allowed)
-        if len(whole.keys) > known:
-            self._worker.doubt(partition)
-        elif allowed is None:
-            self._following.found_whole(partition)
-        return whole
 
     def _from_store(
         self, partition: int, query: FloatArray, limit: int, allowed: Keys | None
@@ -190,26 +192,29 @@ class FollowingIndex:
 
     def _asked(
         self, partition: int, query: FloatArray, limit: int, allowed: Keys | None
-    ) -> Nearest:
-        """A few more points than `limit`: the engine's scores are rounded.
+    ) -> tuple[Nearest, bool]:
+        """A few more points than `limit`, as the engine's scores are rounded; are these all?
 
         Of many allowed memories, the engine is asked without them first, for more and more.
         """
         some = limit + limit // 4 + 8
         with self._following.access.engine() as engine:
             if allowed is None:
-                return engine.nearest(partition, query, some)
+                found = engine.nearest(partition, query, some)
+                return found, len(found.keys) < some
             found, asked = nothing(), 2 * some
             while asked <= FAR:
                 every = engine.nearest(partition, query, asked)
                 found = among(every, allowed)
-                if len(found.keys) >= some or len(every.keys) < asked:
-                    return found
+                exhausted = len(every.keys) < asked
+                if exhausted or len(found.keys) >= some:
+                    return found, exhausted
                 share = max(len(found.keys), 1) / len(every.keys)
                 asked = max(int(1.5 * some / share), 2 * asked)
             if len(allowed) <= engine.chooses:
-                return engine.nearest(partition, query, some, allowed)
-        return found
+                found = engine.nearest(partition, query, some, allowed)
+                return found, len(found.keys) < some
+        return found, False
 
     def _bring(self, partition: int, within_s: float) -> None:
         """Bring a partition up to date, after whoever else is at it."""
@@ -226,8 +231,8 @@ class FollowingIndex:
         """Whether it is up to date now; a failure that is over, as of a rebuild, does not count."""
         try:
             return self._following.bring(partition)
-        except IndexUnavailable:
-            if not self._following.access.probe():
+        except IndexUnavailable as error:
+            if isinstance(error.__cause__, Refused) or not self._following.access.probe():
                 raise
             return False
 

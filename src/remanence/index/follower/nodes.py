@@ -8,9 +8,10 @@ from typing import Any
 import httpx
 import orjson
 
-from remanence.index.follower.engine import EngineDown
+from remanence.index.follower.engine import EngineDown, Refused
 
 _PASSING = 500
+_NOT_OURS = {401, 403, 404, 408, 429}  # 4xx that say nothing of the request itself
 _ADVICE = {
     401: "set index_key to the API key it wants",
     403: "the API key may not do that; give one that may write",
@@ -30,6 +31,7 @@ class Nodes:
         sent = {"accept-encoding": "identity", "content-type": "application/json", **headers}
         self._clients = [httpx.Client(base_url=url, headers=sent, trust_env=False) for url in urls]
         self._first = 0
+        self._closed = False
 
     def ask(self, method: str, path: str, body: object = None, *, timeout_s: float) -> Any:
         """What a node answers; None where there is no such thing. Else `EngineDown`."""
@@ -42,6 +44,10 @@ class Nodes:
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 problem = f"{self._clients[at].base_url} {_reason(error)}"
                 continue
+            except Exception as error:  # of a client closed under it, httpx says many things
+                if not self._closed:
+                    raise
+                raise EngineDown("the connection was closed") from error
             if answer.status_code < _PASSING:
                 self._first = at
                 return _parsed(answer)
@@ -49,7 +55,8 @@ class Nodes:
         raise EngineDown(problem)
 
     def close(self) -> None:
-        """Close every connection."""
+        """Close every connection; a request under way fails with `EngineDown`."""
+        self._closed = True
         for client in self._clients:
             client.close()
 
@@ -57,6 +64,8 @@ class Nodes:
 def _parsed(answer: httpx.Response) -> Any:
     if answer.status_code == httpx.codes.NOT_FOUND:
         return None
+    if answer.is_client_error and answer.status_code not in _NOT_OURS:
+        raise Refused(_told(answer))
     if not answer.is_success:
         raise EngineDown(_told(answer))
     try:

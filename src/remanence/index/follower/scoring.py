@@ -1,4 +1,4 @@
-"""Exact scores from the store's own vectors, and the best of what was scored."""
+"""Exact scores from the store's own vectors."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from remanence.index.bits.rows import unpacked
 from remanence.index.bits.source import Source
 from remanence.index.follower.engine import PART_BITS
+from remanence.index.ranking import best, nothing, together
 from remanence.model.embedding import Fingerprint, FloatArray
 from remanence.ports.store import Keys
 from remanence.ports.vector_index import Nearest
@@ -52,26 +53,6 @@ class Scoring:
 
     def _scored(self, rows: list[tuple[int, int, bytes]], query: FloatArray) -> Nearest:
         return unpacked(rows, self._fingerprint.dimension).scored(query)
-
-
-def nothing() -> Nearest:
-    """No pieces."""
-    return Nearest(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
-
-
-def together(one: Nearest, other: Nearest) -> Nearest:
-    """All pieces of both, in no order."""
-    return Nearest(
-        np.concatenate([one.keys, other.keys]),
-        np.concatenate([one.parts, other.parts]),
-        np.concatenate([one.scores, other.scores]),
-    )
-
-
-def best(found: Nearest, limit: int) -> Nearest:
-    """The `limit` best, best first; equals by key and part."""
-    order = np.lexsort((found.parts, found.keys, -found.scores))[:limit]
-    return Nearest(found.keys[order], found.parts[order], found.scores[order])
 
 
 def among(found: Nearest, allowed: Keys) -> Nearest:

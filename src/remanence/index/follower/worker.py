@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 
-from remanence.errors import Closed, RemanenceError
+from remanence.errors import Closed, IndexUnavailable, RemanenceError
 from remanence.index.follower.following import Following
 from remanence.index.follower.source import FollowedSource
 
@@ -71,14 +71,22 @@ class Worker:
         if following.access.problem and not following.access.probe():
             self._stopping.wait(PAUSE_S)
             return
+        failed: IndexUnavailable | None = None
         for waiting, act in ((self._owed, following.bring), (self._doubted, following.renew)):
             for partition in self._listed(waiting):
                 if self._stopping.is_set():
                     return
-                if act(partition):
-                    self._settle(waiting, partition)
+                try:
+                    if act(partition):
+                        self._settle(waiting, partition)
+                except IndexUnavailable as error:
+                    failed = error
+                    if following.access.problem:
+                        break
         for partition in self._source.watch(WATCH_S):
             self.owe(partition)
+        if failed is not None:
+            raise failed
 
     def _listed(self, waiting: set[int]) -> list[int]:
         with self._lock:

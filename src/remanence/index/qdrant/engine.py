@@ -16,7 +16,7 @@ from remanence.ports.store import Keys
 from remanence.ports.vector_index import Nearest
 
 SLOW_S = 60.0
-EF = 200
+EF = 400
 _MARKERS = 0x72656D616E656E6365 << 56
 _INDEXES = {
     "partition": {"type": "keyword", "is_tenant": True},
@@ -95,19 +95,19 @@ class QdrantEngine:
         return int(found[0]["payload"]["position"]) if found else None
 
     def replace(self, partition: int, keys: Sequence[int], points: Points, position: int) -> None:
-        """As in `Engine`; one request, whose steps Qdrant does in order."""
-        ids = _ids(points)
-        gone = {**_of(partition, np.asarray(keys, np.int64)), "must_not": [{"has_id": ids}]}
+        """As in `Engine`; the steps of one request Qdrant does in order."""
+        self.upsert(partition, points)
+        kept = [{"has_id": _ids(points)}]
+        gone = {**_of(partition, np.asarray(keys, np.int64)), "must_not": kept}
         moved = {"payload": {"position": position}, "filter": _is(_marker(partition))}
         steps = [{"delete": {"filter": gone}}, {"set_payload": moved}]
-        if ids:
-            steps.insert(0, {"upsert": {"batch": _batch(partition, points)}})
         self._must("POST", "/points/batch?wait=true", {"operations": steps}, SLOW_S)
 
     def upsert(self, partition: int, points: Points) -> None:
         """As in `Engine`."""
-        body = {"batch": _batch(partition, points)}
-        self._must("PUT", "/points?wait=true", body, SLOW_S)
+        for some in points.slices():
+            body = {"batch": _batch(partition, some)}
+            self._must("PUT", "/points?wait=true", body, SLOW_S)
 
     def set_position(self, partition: int, position: int) -> None:
         """As in `Engine`; the mark is a point without a vector, so no search finds it."""
@@ -131,7 +131,7 @@ class QdrantEngine:
 
     def close(self) -> None:
         """As in `Engine`."""
-        if self._nodes is not None:
+        if self._nodes is not None and self._process == os.getpid():
             self._nodes.close()
 
     def _create(self, dimension: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from remanence.index.follower import FollowingIndex
+from remanence.index.follower import SMALL, FollowingIndex
 from remanence.index.qdrant.engine import QdrantEngine
 from remanence.model.embedding import Fingerprint
 from remanence.ports.store import Store
@@ -23,8 +23,9 @@ class QdrantIndex(FollowingIndex):
         timeout_s: float = 2.0,
         replicas: int = 2,
         shards: int | None = None,
+        small: int = SMALL,
     ) -> None:
         engine = QdrantEngine(
             urls, api_key=api_key, timeout_s=timeout_s, replicas=replicas, shards=shards
         )
-        super().__init__(store, fingerprint, engine, identity=store.identity)
+        super().__init__(store, fingerprint, engine, identity=store.identity, small=small)

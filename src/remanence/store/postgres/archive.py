@@ -16,7 +16,7 @@ from remanence.model.scope import Reach
 from remanence.model.write import Batch, Insert, Written
 from remanence.store.postgres.arrays import int8s, uuids
 from remanence.store.postgres.database import Database
-from remanence.store.postgres.filters import reached, statement
+from remanence.store.postgres.filters import check, reached, statement
 from remanence.store.postgres.placing import Unemployed, employ
 from remanence.store.postgres.session import Session
 from remanence.store.postgres.writing import NEVER, Writing
@@ -74,7 +74,10 @@ class PostgresArchive:
             rows = session.execute(statement(name, condition), values)
             return self._database.records(session, rows.fetchall())
 
-        return self._database.read(reach.tenant, work) or []
+        found = self._database.read(reach.tenant, work)
+        if found is None:
+            check(where)
+        return found or []
 
     def count(self, reach: Reach, where: Filter | None = None) -> int:
         """How many `find` would give without a limit."""
@@ -85,7 +88,10 @@ class PostgresArchive:
             row = session.execute(statement("count", condition), condition.values).fetchone()
             return 0 if row is None else int(row[0])
 
-        return self._database.read(reach.tenant, work) or 0
+        found = self._database.read(reach.tenant, work)
+        if found is None:
+            check(where)
+        return found or 0
 
     def history(self, tenant: str, id: str) -> list[Revision]:
         """Every change of a memory, oldest first; its insertion is the verb `added`."""

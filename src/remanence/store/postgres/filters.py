@@ -16,6 +16,7 @@ from remanence.model.scope import Reach
 from remanence.store.conditions import COLUMNS, SIGNS, Compiler, Condition, joined
 from remanence.store.labels import any_long_text
 from remanence.store.postgres.arrays import Int8s, byteas, float8s, int8s, texts
+from remanence.store.postgres.faults import translated
 from remanence.store.postgres.session import Session, sql
 from remanence.store.postgres.values import LONG_TEXTS, NUMBERS, SHORT_TEXTS, encoded
 from remanence.store.rows import Row
@@ -42,6 +43,15 @@ def within(session: Session, partition: int, where: Filter) -> Condition:
     return joined("AND", [compiler.inside(), compiler.condition(where)])
 
 
+def check(where: Filter | None) -> None:
+    """Refuse what no statement could hold; for reads that find nothing to look into."""
+    with translated("the store"):
+        values = () if where is None else _Checker().condition(where).values
+        for value in values:
+            if isinstance(value, str):
+                value.encode()
+
+
 class _PostgresCompiler(Compiler):
     columns = {**COLUMNS, "uses": _USES}  # noqa: RUF012
 
@@ -55,6 +65,7 @@ class _PostgresCompiler(Compiler):
         return Condition(f"m.tenant = ?::integer AND m.partition {self._among}", self._here)
 
     def contains(self, folded: str) -> Condition:
+        folded.encode()  # refuses lone surrogates
         others = self._keys_where("texts_beyond_ascii", lambda row: folded in row[1].casefold())
         found = Condition("m.key = ANY(?)", (others,))
         if not folded.isascii():
@@ -112,3 +123,15 @@ class _PostgresCompiler(Compiler):
             if len(rows) < _CHUNK:
                 return
             after = rows[-1][0]
+
+
+class _Checker(_PostgresCompiler):
+    """Compiles as if there were nothing to read."""
+
+    def __init__(self) -> None:
+        self._partitions = int8s([])
+        self._here = (0, self._partitions)
+        self._among = "= ANY(?)"
+
+    def _keys_where(self, name: str, test: Callable[[Row], bool], /, **values: Any) -> Int8s:
+        return int8s([])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import psycopg
 from psycopg.sql import SQL, Identifier, Literal
 
 from remanence.model.embedding import Fingerprint
@@ -56,12 +57,6 @@ def rebuild(
                 progress(done, len(mine))
 
 
-def bytes_of_vectors(connection: PatientConnection) -> int:
-    """The size of all vectors, their indexes aside."""
-    rows = connection.execute(sql("vector_tables").encode()).fetchall()
-    return sum(size for _, size in rows)
-
-
 def build_missing(connection: PatientConnection) -> int:
     """Make every index that is wanted and not there, or not whole; how many."""
     made = 0
@@ -98,6 +93,16 @@ def _drop(connection: PatientConnection, name: str) -> None:
 
 def _create(connection: PatientConnection, graph: Graph) -> None:
     connection.execute("SELECT set_config('maintenance_work_mem', %s, false)", (_MEMORY,))
+    try:
+        _build(connection, graph)
+    except psycopg.errors.DiskFull:
+        # Workers share the graph in /dev/shm, which may be far smaller than the memory is.
+        connection.execute("SELECT set_config('max_parallel_maintenance_workers', '0', false)")
+        _drop(connection, graph.name)
+        _build(connection, graph)
+
+
+def _build(connection: PatientConnection, graph: Graph) -> None:
     connection.execute(
         SQL(
             "CREATE INDEX CONCURRENTLY {} ON {} USING hnsw"

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import sys
-import threading
-from contextlib import suppress
+import time
+from collections.abc import Iterable
 
 import numpy as np
-import psycopg
 
-from remanence.errors import Closed, InvalidInput, RemanenceError
+from remanence.errors import Closed, InvalidInput
 from remanence.model.embedding import Fingerprint, FloatArray
 from remanence.ports.store import Keys, Progress
 from remanence.ports.vector_index import IndexStats, Nearest
+from remanence.store.postgres.building import Building
 from remanence.store.postgres.faults import translated
 from remanence.store.postgres.indexes import (
     MOST_DIMENSIONS,
-    build_missing,
-    bytes_of_vectors,
     graphs,
     rebuild,
     want,
@@ -26,7 +24,8 @@ from remanence.store.postgres.searching import Search, nothing
 from remanence.store.postgres.session import Session
 from remanence.store.postgres.store import PostgresStore
 
-_SOON_BYTES = 64 << 20  # vectors that are indexed in a few seconds
+_SIZES_S = 10.0
+_SIZES_KEPT = 100_000
 
 
 class PgVectorIndex:
@@ -34,8 +33,8 @@ class PgVectorIndex:
 
     Partitions of at most `small` memories are scored one by one, larger ones through HNSW. Scores
     are exact cosines of the stored 8-bit vectors, or with `exact=False` of their 16-bit copies.
-    Indexes that are missing when it opens are made then, over many vectors in the background;
-    until they are there answers are only slower.
+    Indexes that are missing when it opens are made in the background, which waits for every
+    transaction that is open elsewhere; until they are there answers are only slower.
     """
 
     def __init__(
@@ -44,8 +43,9 @@ class PgVectorIndex:
         self._database = store._database
         self._fingerprint, self._small = fingerprint, small
         self._asked: set[int] = set()
+        self._sizes: dict[int, tuple[float, tuple[int, int]]] = {}
         self._closed = False
-        self._prepare()
+        self._building = self._prepare()
 
     def nearest(
         self,
@@ -84,7 +84,7 @@ class PgVectorIndex:
             detail=f"{missing} vector indexes are not made yet" if missing else "",
         )
 
-    def flush(self) -> None:
+    def flush(self, partitions: Iterable[int] = ()) -> None:
         """As in `VectorIndex`: there is nothing to write."""
 
     def rebuild(self, progress: Progress | None = None) -> None:
@@ -93,13 +93,19 @@ class PgVectorIndex:
         with translated(self._where), self._database.connections.fresh() as connection:
             rebuild(connection, self._fingerprint, progress)
 
+    def built(self, timeout_s: float | None = None) -> bool:
+        """Wait until the indexes that were missing are made; whether that came to its end."""
+        return self._building is None or self._building.ended(timeout_s)
+
     def close(self) -> None:
-        """As in `VectorIndex`; the indexes stay."""
+        """As in `VectorIndex`; the indexes stay, the next to open makes those still missing."""
         self._closed = True
+        if self._building is not None:
+            self._building.stop()
 
     def _chosen(self, search: Search, allowed: Keys | None) -> Nearest:
         """By whichever way is quick; one that brings too few is followed by one that cannot."""
-        memories, everyones = search.sizes()
+        memories, everyones = self._sizes_of(search)
         candidates = memories if allowed is None else len(allowed)
         indexed = memories > self._small and self._fingerprint.dimension <= MOST_DIMENSIONS
         if indexed and search.suits_graph(candidates, max(everyones, memories)):
@@ -108,21 +114,22 @@ class PgVectorIndex:
                 return found
         return search.one_by_one(allowed)
 
-    def _prepare(self) -> None:
+    def _sizes_of(self, search: Search) -> tuple[int, int]:
+        """They only say which way is quicker, so those of a moment ago will do."""
+        at, sizes = self._sizes.get(search.partition, (0.0, (0, 0)))
+        if time.monotonic() - at > _SIZES_S:
+            if len(self._sizes) > _SIZES_KEPT:
+                self._sizes.clear()
+            sizes = search.sizes()
+            self._sizes[search.partition] = (time.monotonic(), sizes)
+        return sizes
+
+    def _prepare(self) -> Building | None:
         with translated(self._where), self._database.connections.fresh() as connection:
             want(connection, self._fingerprint)
             if all(whole for _, whole in graphs(connection)):
-                return
-            if bytes_of_vectors(connection) <= _SOON_BYTES:
-                build_missing(connection)
-                return
-        threading.Thread(target=self._build, name="remanence-hnsw", daemon=True).start()
-
-    def _build(self) -> None:
-        # Should the server go away meanwhile, the next start or doctor makes what is missing.
-        fresh = self._database.connections.fresh
-        with suppress(RemanenceError, psycopg.Error), fresh() as connection:
-            build_missing(connection)
+                return None
+        return Building(self._database.connections)
 
     def _count(self, partition: int) -> int:
         def work(session: Session) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from dataclasses import dataclass, field
 from secrets import randbits
 from typing import Any
@@ -87,13 +88,42 @@ class PatientConnection(psycopg.Connection[tuple[Any, ...]]):
 
     def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
         """As psycopg's, but not for ever."""
+        if timeout is not None or self.patience_s is None:
+            return super().wait(gen, interval, timeout)
         try:
-            return super().wait(gen, interval, self.patience_s if timeout is None else timeout)
-        except psycopg.errors._WaitTimeout as error:
-            if timeout is not None:
-                raise
+            return super().wait(_patiently(gen, self.patience_s), interval)
+        except _Silence as error:
             self.pgconn.finish()
             raise psycopg.OperationalError("the server has fallen silent") from error
+
+    def execute(self, *given: Any, **options: Any) -> psycopg.Cursor[tuple[Any, ...]]:
+        """As psycopg's. In a pipeline each statement is answered when it is done.
+
+        The server would else keep its answers until the end, and seem silent all the while.
+        """
+        cursor = super().execute(*given, **options)
+        if self.pgconn.pipeline_status:
+            self.pgconn.send_flush_request()
+        return cursor
+
+
+class _Silence(Exception):
+    """Nothing came for longer than the patience."""
+
+
+def _patiently(gen: PQGen[RV], patience_s: float) -> PQGen[RV]:
+    """The same, until nothing has come or gone for so long."""
+    try:
+        wanted = next(gen)
+        while True:
+            deadline = time.monotonic() + patience_s
+            while not (ready := (yield wanted)):
+                if time.monotonic() > deadline:
+                    raise _Silence
+                wanted = gen.send(ready)
+            wanted = gen.send(ready)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
 
 
 def connect(settings: Settings, types: AdaptersMap | None = None) -> PatientConnection:

@@ -13,7 +13,7 @@ from remanence.model.scope import Reach
 from remanence.ports.store import Change, Keys, Trait
 from remanence.store.postgres.arrays import int8s, uuids
 from remanence.store.postgres.database import Database
-from remanence.store.postgres.filters import statement, within
+from remanence.store.postgres.filters import check, statement, within
 from remanence.store.postgres.session import Session
 from remanence.store.postgres.watching import Watcher
 from remanence.store.postgres.words import occurrences, term_numbers
@@ -72,7 +72,10 @@ class PostgresRecall:
             row = session.execute(statement("keys", condition), condition.values).fetchone()
             return None if row is None else row[0]
 
-        return _sorted(self._database.read_partition(partition, work))
+        found = self._database.read_partition(partition, work)
+        if found is None:
+            check(where)
+        return _sorted(found)
 
     def postings(self, partition: int, terms: Sequence[str], most: int) -> list[Keys | None]:
         """For each term the keys of the memories that hold it, ascending, once per occurrence."""

@@ -19,14 +19,21 @@ from remanence.store.postgres.digests import damaged_rows
 from remanence.store.postgres.faults import translated
 from remanence.store.postgres.indexes import build_missing
 from remanence.store.postgres.opening import APPLICATION, PatientConnection
-from remanence.store.postgres.schema import new_identity, read_facts
+from remanence.store.postgres.schema import new_identity, read_facts, set_fact
 from remanence.store.postgres.session import NOBODY, Session, migrations, sql
 from remanence.store.postgres.store import PostgresStore
 
 _BLOCK = 1 << 20
 
 
-def restore(source: Path, url: str) -> None:
+def restore(
+    source: Path,
+    url: str,
+    *,
+    tls: str = "prefer",
+    timeout_s: float = 10.0,
+    statement_timeout_s: float = 30.0,
+) -> None:
     """Check a backup, then put it in the place of the store at `url`, under a new identity.
 
     `StoreCorrupt` if the backup is damaged, `StoreBusy` if the store is open somewhere; then
@@ -35,7 +42,13 @@ def restore(source: Path, url: str) -> None:
     source = Path(source)
     with _opened(source) as file:
         manifest = _checked(file, source)
-        store = PostgresStore(url, pool_size=1)
+        store = PostgresStore(
+            url,
+            pool_size=1,
+            tls=tls,
+            timeout_s=timeout_s,
+            statement_timeout_s=statement_timeout_s,
+        )
         try:
             database = store._database
             with (
@@ -79,6 +92,8 @@ class _Restoring:
         for name, reached in self._manifest["sequences"].items():
             self._connection.execute("SELECT setval(%s::text::regclass, %s)", (name, reached))
         new_identity(self._connection)
+        # The rows are the backup's, the tables are as new as this Remanence.
+        set_fact(self._connection, "schema", str(migrations()[-1][0]))
 
     def _empty(self, every: list[Table], where: str) -> None:
         names = SQL(", ").join(Identifier(name) for name in [*[t.name for t in every], "commits"])

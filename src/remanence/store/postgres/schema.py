@@ -43,7 +43,10 @@ def prepare(settings: Settings) -> tuple[Facts, AdaptersMap]:
 def check_ours(connection: PatientConnection, where: str) -> None:
     """Refuse a database that another program uses, and one that a newer Remanence made."""
     facts, newest = read_facts(connection), migrations()[-1][0]
-    if facts.get("application") != APPLICATION and (names := _foreign(connection)):
+    names = [] if _is_ours(facts) else _foreign(connection)
+    if names:
+        facts = read_facts(connection)  # another process may have made them ours in between
+    if names and not _is_ours(facts):
         raise StoreCorrupt(
             f"{where} holds tables of another program ({', '.join(names[:5])}); give another "
             "database, or a schema of its own by `ALTER ROLE … SET search_path = …, public`."
@@ -126,6 +129,10 @@ def _apply(connection: PatientConnection, number: int, script: str, terms_versio
             set_fact(connection, "terms_version", terms_version)
             new_identity(connection)
         set_fact(connection, "schema", str(number))
+
+
+def _is_ours(facts: Facts) -> bool:
+    return facts.get("application") == APPLICATION
 
 
 def _has(row: tuple[object, ...] | None) -> bool:

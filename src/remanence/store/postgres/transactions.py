@@ -37,6 +37,7 @@ class _Doubtful(Exception):
     def __init__(self, tenant: int, writer: int, token: int, result: object) -> None:
         super().__init__()
         self.tenant, self.writer, self.token, self.result = tenant, writer, token, result
+        self.lost: psycopg.Error = psycopg.OperationalError("lost in a commit")
 
 
 class Transactions:
@@ -83,6 +84,7 @@ class Transactions:
             except _Doubtful as doubt:
                 if self._happened(doubt, patience):
                     return doubt.result  # type: ignore[return-value]
+                patience.loss(doubt.lost)
             except psycopg.Error as error:
                 if is_clash(error):
                     patience.clash(error)
@@ -177,6 +179,7 @@ class _Attempt:
     def doubted(self, error: psycopg.Error) -> None:
         """Raise the doubt that a loss leaves after the commit was sent."""
         if self._doubt is not None and is_lost(error):
+            self._doubt.lost = error
             raise self._doubt from error
 
 

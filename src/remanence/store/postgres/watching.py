@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from contextlib import suppress
@@ -15,6 +16,7 @@ from remanence.store.postgres.opening import PatientConnection, connect_for_upke
 from remanence.store.postgres.transactions import CHANNEL
 
 _PAUSE_S = 0.2
+_BELL = re.compile(r"([0-9]{1,9}):([0-9]{1,18})")
 
 
 class Watcher:
@@ -22,13 +24,12 @@ class Watcher:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._lock = threading.Lock()
-        self._connection: PatientConnection | None = None
+        self._begin()
 
     def watch(self, timeout_s: float) -> list[int]:
         """Partitions that somebody rang for since the last call."""
         deadline = time.monotonic() + timeout_s
-        with self._lock, translated(self._database.settings.where):
+        with self._own_lock(), translated(self._database.settings.where):
             while True:
                 self._database.connections.check_open()
                 try:
@@ -43,30 +44,46 @@ class Watcher:
 
     def close(self) -> None:
         """Stop listening."""
-        with self._lock:
+        with self._own_lock():
             self._drop()
 
+    def _begin(self) -> None:
+        self._process, self._lock = os.getpid(), threading.Lock()
+        self._connection: PatientConnection | None = None
+
+    def _own_lock(self) -> threading.Lock:
+        """A forked child has its own: a thread of the parent may hold the inherited one for ever.
+
+        Nor can the lock be held across forks: each would wait out a watch.
+        """
+        if self._process != os.getpid():
+            self._begin()
+        return self._lock
+
     def _begins(self) -> bool:
-        usable = self._connection is not None and self._connection.opened_by == os.getpid()
-        if not usable:
-            self._connection = connect_for_upkeep(self._database.settings)
-            self._connection.execute(f"LISTEN {CHANNEL}")
-        return not usable
+        if self._connection is not None:
+            return False
+        connection = connect_for_upkeep(self._database.settings)
+        connection.execute(f"LISTEN {CHANNEL}")
+        self._connection = connection
+        return True
 
     def _heard(self, timeout_s: float) -> list[int]:
         assert self._connection is not None
         found: dict[int, None] = {}
         for wait in (timeout_s, 0):
             for bell in self._connection.notifies(timeout=wait, stop_after=1):
-                tenant, _, partition = bell.payload.partition(":")
-                self._database.heard_of(int(tenant), int(partition))
-                found[int(partition)] = None
+                # Every role of the database may ring, with whatever it likes.
+                if told := _BELL.fullmatch(bell.payload):
+                    tenant, partition = map(int, told.groups())
+                    self._database.heard_of(tenant, partition)
+                    found[partition] = None
             if not found:
                 break
         return list(found)
 
     def _drop(self) -> None:
-        if self._connection is not None and self._connection.opened_by == os.getpid():
+        if self._connection is not None:
             with suppress(psycopg.Error):
                 self._connection.close()
         self._connection = None

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import orjson
 
-from remanence.errors import InvalidInput
+from remanence.errors import InvalidInput, StoreVersion
 from remanence.store.labels import Label, labels
 from remanence.store.postgres.arrays import Array, int8s
 from remanence.store.postgres.database import Database
-from remanence.store.postgres.schema import read_facts, set_fact
+from remanence.store.postgres.schema import Facts, read_facts, set_fact
 from remanence.store.postgres.session import NOBODY, Session
 from remanence.store.postgres.values import columns
 from remanence.store.postgres.words import entries
@@ -19,16 +20,25 @@ from remanence.store.postgres.writing import WORDS_LOCK
 from remanence.store.words import Words
 
 _CHUNK = 1000
+_NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+)*")
 
 
 def follow_terms(database: Database) -> None:
-    """Make the text index of every tenant again if terms are made otherwise now."""
-    if database.facts["terms_version"] == database.words.version:
+    """Make the text index of every tenant again if terms are made otherwise now.
+
+    An index whose terms are of a newer version is refused, lest two hosts undo each other's work.
+    """
+    if _has_our_terms(database, database.facts):
         return
+    if not database.settings.migrate:
+        raise StoreVersion(
+            f"The text index of {database.settings.where} has terms of version "
+            f"{database.facts['terms_version']}, not {database.words.version}: run `rem migrate`."
+        )
     with database.connections.fresh() as connection, connection.transaction():
         nobody = Session(connection, NOBODY)
         nobody.run("lock_writers", own=WORDS_LOCK)
-        if read_facts(connection)["terms_version"] == database.words.version:
+        if _has_our_terms(database, read_facts(connection)):
             return
         for (tenant,) in nobody.rows("tenant_numbers"):
             word_again(Session(connection, tenant), database.words)
@@ -66,6 +76,26 @@ def label_again(session: Session) -> None:
     session.run("delete_every_label")
     for found in _labels(session):
         session.run("insert_labels", **found)
+
+
+def _has_our_terms(database: Database, facts: Facts) -> bool:
+    there, ours = facts["terms_version"], database.words.version
+    if _is_newer(there, ours):
+        raise StoreVersion(
+            f"The text index of {database.settings.where} has terms of version {there}, made by a "
+            f"newer Remanence or stemmer than the one here ({ours}): upgrade Remanence here."
+        )
+    return there == ours
+
+
+def _is_newer(one: str, other: str) -> bool:
+    """By their numbers; of versions that differ in more than numbers none is newer."""
+    alike = _NUMBERS.sub("", one) == _NUMBERS.sub("", other)
+    return alike and _numbers(one) > _numbers(other)
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for number in _NUMBERS.findall(version) for part in number.split(".")]
 
 
 def _entries(session: Session, words: Words) -> Iterator[tuple[Array, Array, dict[str, Array]]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import apsw
+import numpy as np
 
 from remanence.model.embedding import Fingerprint
 from remanence.model.memory import MemoryRecord
@@ -43,16 +44,16 @@ class SqliteVectors:
         self, fingerprint: Fingerprint, partition: int
     ) -> Iterator[tuple[int, int, bytes]]:
         """(key, part, vector) of a whole partition, by key and part; read in chunks."""
-        after = 0
-        while True:
+        with self._database.reading() as connection:
+            embedder = embedder_id(connection, fingerprint)
+            keys = np.sort(parsed(fetch_value(connection, "keys_of", (partition,))))
+        if embedder is None:
+            return
+        for at in range(0, len(keys), _CHUNK):
             with self._database.reading() as connection:
-                keys = _keys_after(connection, partition, after)
-                embedder = embedder_id(connection, fingerprint)
-                if not len(keys) or embedder is None:
-                    return
-                found = fetch_all(connection, "vectors_of", (_places(keys, embedder),))
+                places = _places(keys[at : at + _CHUNK], embedder)
+                found = fetch_all(connection, "vectors_of", (places,))
             yield from found
-            after = int(keys[-1])
 
     def unembedded(
         self, tenant: str, fingerprint: Fingerprint, limit: int
@@ -111,7 +112,3 @@ class SqliteVectors:
 
 def _places(keys: Sequence[int] | Keys, embedder: int) -> apsw.CArrayBinding | None:
     return bound(first_places(keys, embedder))
-
-
-def _keys_after(connection: apsw.Connection, partition: int, after: int) -> Keys:
-    return parsed(fetch_value(connection, "keys_after", (partition, after, _CHUNK)))

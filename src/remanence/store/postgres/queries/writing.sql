@@ -100,4 +100,7 @@ FROM unnest(%(places)s, %(nths)s, %(keys)s) AS new (partition, nth, memory)
 JOIN moved ON moved.id = new.partition
 
 -- name: delete_old_marks
-DELETE FROM commits WHERE tenant = %(tenant)s AND at < now() - interval '1 day'
+DELETE FROM commits WHERE tenant = %(tenant)s AND writer IN (
+    SELECT writer FROM commits WHERE tenant = %(tenant)s AND at < now() - interval '1 hour'
+    FOR UPDATE SKIP LOCKED
+)

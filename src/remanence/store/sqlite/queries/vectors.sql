@@ -22,11 +22,6 @@ SELECT place >> 24, place & 0x3FFF, start, stop, passage, vector, codes
 FROM carray(?) AS wanted
 CROSS JOIN pieces ON place BETWEEN wanted.value AND wanted.value + 0x3FFF
 
--- name: keys_after
-SELECT group_concat(key) FROM (
-    SELECT key FROM memories WHERE partition = ? AND key > ? ORDER BY key LIMIT ?
-)
-
 -- name: vectors_of
 SELECT place >> 24, place & 0x3FFF, vector
 FROM carray(?) AS wanted
