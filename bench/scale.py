@@ -93,6 +93,7 @@ class Shape:
         with store.bulk():
             self.load(store)
         ours = PgVectorIndex(store, self.fingerprint)
+        ours.built()
         plain = PlainPgvector(postgres.database(), self.rows, self.tenants)
         figures = {"pgvector": self.beside(plain.nearest, store, ours)}
         plain.close()
@@ -192,7 +193,7 @@ def ingest(postgres: Postgres, vectors: Vectors, given: argparse.Namespace) -> F
 
     shape = Shape(given, 1, vectors)
     store = PostgresStore(postgres.database())
-    PgVectorIndex(store, shape.fingerprint).close()
+    PgVectorIndex(store, shape.fingerprint).built()
     with store.bulk():
         after = shape.load(store)
         began = time.perf_counter()
@@ -202,7 +203,7 @@ def ingest(postgres: Postgres, vectors: Vectors, given: argparse.Namespace) -> F
     store.close()
     shape.rows = shape.rows[: given.size // 5]
     store = PostgresStore(postgres.database())
-    PgVectorIndex(store, shape.fingerprint).close()
+    PgVectorIndex(store, shape.fingerprint).built()
     in_place = shape.load(store)
     store.close()
     return {

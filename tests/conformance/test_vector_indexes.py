@@ -177,9 +177,15 @@ class TestPgVectorIndex(VectorIndexSuite):
         store.close()
 
     @pytest.fixture
-    def open_index(self, source: PostgresPieces) -> OpenIndex:
+    def open_index(self, source: PostgresPieces) -> Iterator[OpenIndex]:
+        opened: list[PgVectorIndex] = []
+
         def open_index(given: PieceSource) -> PgVectorIndex:
             assert given is source
-            return PgVectorIndex(source.store, FINGERPRINT, small=600)
+            opened.append(PgVectorIndex(source.store, FINGERPRINT, small=600))
+            assert opened[-1].built(60)
+            return opened[-1]
 
-        return open_index
+        yield open_index
+        for index in opened:
+            index.close()

@@ -76,7 +76,7 @@ def unit(moment: datetime, name: str, offset: int) -> TimeRange:
 def shifted(moment: datetime, name: str, count: float) -> datetime:
     """The moment `count` units later, by the calendar for whole months and years."""
     span = {"month": 1, "quarter": 3, "year": 12, "decade": 120}.get(name)
-    if span is None or not (count * span).is_integer():
+    if span is None or not float(count * span).is_integer():
         return moment + timedelta(days=count * UNIT_DAYS[name])
     there = _first(moment, moment.year, moment.month + int(count * span))
     last = (_first(there, there.year, there.month + 1) - DAY).day
