@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -106,10 +107,18 @@ def test_an_interrupt_ends_it_quietly(environment: dict[str, str], tmp_path: Pat
         database = tmp_path / "memory.db"
         while not database.exists():
             time.sleep(0.01)
+        assert _interrupted(process) == 130
+        assert b"Traceback" not in process.stderr.read()
+
+
+def _interrupted(process: subprocess.Popen[bytes]) -> int | None:
+    """Its exit code; one that comes while the database is being opened may have to come again."""
+    for _ in range(20):
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
-        assert b"Traceback" not in process.stderr.read()
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(2)
+    return None
 
 
 @pytest.mark.parametrize(("said", "code", "left"), [(b"n\n", 1, b"1\n"), (b"y\n", 0, b"0\n")])

@@ -86,6 +86,8 @@ class Worker:
         assert self.thread is not None
         self.thread.join()
         self.process.wait(timeout=60)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
 
     def _listen(self, stdout: IO[str]) -> None:
         for line in stdout:
