@@ -235,6 +235,10 @@ def test_a_range_checks_itself() -> None:
         TimeRange(WEDNESDAY, WEDNESDAY - timedelta(1), "day")
 
 
+def test_a_month_to_itself_is_a_span() -> None:
+    assert len(said("sept to sept")) == 1
+
+
 vocabulary = st.sampled_from(
     sorted(meanings())
     + sorted(PHRASES)
