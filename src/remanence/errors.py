@@ -2,7 +2,7 @@
 
 RemanenceError
 ├── InvalidInput            the caller's value cannot be accepted (also a ValueError)
-├── NotFound                no such memory in this scope (also a LookupError)
+├── NotFound                no such memory, block or session in this scope (also a LookupError)
 ├── Conflict                a used idempotency key, or a version that has passed
 ├── StoreError
 │   ├── StoreBusy           another process holds the write lock past the timeout
@@ -14,6 +14,7 @@ RemanenceError
 │   ├── ModelMissing        the model's files are not there
 │   ├── ModelInvalid        the files are there and not what they should be
 │   └── EmbedderUnavailable an embeddings endpoint does not answer
+├── LanguageModelError      a language model does not answer, or not as it should
 ├── IndexUnavailable        a vector index that follows the store is down or behind
 ├── ConfigError             a setting cannot be read or understood
 └── Closed                  the memory was used after close()
@@ -31,11 +32,11 @@ class InvalidInput(RemanenceError, ValueError):
 
 
 class NotFound(RemanenceError, LookupError):
-    """No such memory in this scope. Another tenant's id answers exactly the same."""
+    """No such memory, block or session in this scope. Another tenant's answers exactly the same."""
 
 
 class Conflict(RemanenceError):
-    """An idempotency key was used for something else, or the memory has changed meanwhile."""
+    """An idempotency key was used for something else, or somebody changed the thing meanwhile."""
 
 
 class StoreError(RemanenceError):
@@ -76,6 +77,10 @@ class ModelInvalid(EmbedderError):
 
 class EmbedderUnavailable(EmbedderError):
     """The embeddings endpoint did not answer as it should."""
+
+
+class LanguageModelError(RemanenceError):
+    """The language model did not answer as it should; the message says what to check."""
 
 
 class IndexUnavailable(RemanenceError):

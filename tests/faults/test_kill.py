@@ -14,7 +14,7 @@ import pytest
 
 from remanence.store.sqlite import SqliteStore, schema
 from remanence.testing.store_suites.making import add, healthy, memory
-from remanence.testing.store_suites.writers import Told, Writers
+from remanence.testing.store_suites.writers import Told, Writers, documents_in
 
 KILLS = 50
 
@@ -60,7 +60,7 @@ def states(before: State, heard: list[Told]) -> tuple[State, State]:
 
 def found_in(path: Path) -> State:
     store = SqliteStore(path)
-    found = {record.id: record.text for _, record in store.scan("t")}
+    found = {record.id: record.text for _, record in store.scan("t")} | documents_in(store)
     assert healthy(store)
     store.close()
     return found
@@ -101,6 +101,7 @@ def migrate(path: Path, last_words: str = "", later: str = "") -> bool:
 @pytest.mark.parametrize(
     "last_words",
     ["CREATE TABLE meta", "CREATE TABLE pieces", "CREATE VIRTUAL TABLE words", "fts5vocab",
+     "DROP INDEX memories_by_session", "CREATE TABLE editions",
      "INSERT INTO meta", "user_version", "COMMIT"],
 )  # fmt: skip
 def test_a_store_killed_while_it_is_made_can_be_opened(tmp_path: Path, last_words: str) -> None:

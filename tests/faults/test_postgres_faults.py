@@ -18,7 +18,16 @@ from remanence.model.scope import Reach
 from remanence.store.postgres import PostgresStore
 from remanence.store.postgres.session import Session
 from remanence.testing.services.postgres import Postgres
-from remanence.testing.store_suites.making import NOW, add, healthy, memory, partition_of, pieces
+from remanence.testing.store_suites.making import (
+    NOW,
+    add,
+    block,
+    healthy,
+    memory,
+    partition_of,
+    pieces,
+    put,
+)
 
 KILLS = 20
 WRITERS = 4
@@ -27,13 +36,14 @@ COMMIT = b"COMMIT\0"
 
 
 class Writer(threading.Thread):
-    """Adds memories and counts uses; what the store said is done must be so, and once."""
+    """Adds memories, counts uses, puts a document; what was acknowledged must be so, and once."""
 
     def __init__(self, store: PostgresStore, number: int, stop: threading.Event) -> None:
         super().__init__(daemon=True)
         self._store, self._tenant, self._stopped = store, f"t{number}", stop
         self.acknowledged: list[MemoryRecord] = []
         self.uses = 0
+        self.puts = 0
         self.doubtful = 0
         self.failures: list[BaseException] = []
         self.counter = add(store, memory("counter", self._tenant))[0]
@@ -51,6 +61,9 @@ class Writer(threading.Thread):
             self.acknowledged += add(self._store, record, made=pieces())
             self._store.note_uses(self._tenant, [(self.counter.id, NOW)])
             self.uses += 1
+            told = {"value": {"n": self.puts}, "expected": self.puts, "keep": True}
+            put(self._store, block("counter"), tenant=self._tenant, **told)
+            self.puts += 1
         except StoreUnavailable:
             self.doubtful += 1
 
@@ -59,6 +72,10 @@ class Writer(threading.Thread):
         assert found == self.acknowledged
         (counter,) = self._store.get(self._tenant, [self.counter.id])
         assert self.uses <= counter.uses <= self.uses + self.doubtful
+        (document,) = self._store.documents(self._tenant, [block("counter")])
+        editions = self._store.editions(self._tenant, block("counter"))
+        assert [one.value["n"] for one in editions] == list(range(self.puts))
+        assert (document.version, document.value) == (self.puts, editions[-1].value)
         there = self._store.count(Reach(tenant=self._tenant)) - 1
         assert len(self.acknowledged) <= there <= len(self.acknowledged) + self.doubtful
 

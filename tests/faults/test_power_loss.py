@@ -7,7 +7,7 @@ is not. What was acknowledged must be there all the same.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,16 +18,21 @@ import apsw
 import pytest
 
 from remanence.errors import StoreCorrupt
+from remanence.model.document import Discard, Put
 from remanence.model.write import Action, Insert, Remove, Revise
 from remanence.store.sqlite import SqliteStore, opening
-from remanence.testing.store_suites.making import NOW, healthy, memory, pieces, write
+from remanence.testing.store_suites.making import NOW, block, healthy, memory, pieces, write
+from remanence.testing.store_suites.writers import documents_in
 
 POINTS = 1000
 CONTROL_POINTS = 200
 SECTOR = 512
 VFS = "recording"
 
+NAMES = "abcdef"
+
 State = dict[str, str]
+Act = Callable[[SqliteStore], object]
 
 
 @dataclass(frozen=True)
@@ -131,14 +136,44 @@ def work(store: SqliteStore, chance: random.Random, log: list[Any], batches: int
     """Random batches; the log tells which state was attempted and which acknowledged."""
     state: State = {}
     for number in range(batches):
-        actions, state = step(state, chance, number)
+        act, state = step(state, chance, number)
         log.append(Attempted(state))
-        write(store, *actions)
+        act(store)
         log.append(Acknowledged(state))
 
 
-def step(state: State, chance: random.Random, number: int) -> tuple[list[Action], State]:
+def step(state: State, chance: random.Random, number: int) -> tuple[Act, State]:
     """What to do next, and the state after it."""
+    if chance.random() < 0.3:
+        return shelve(state, chance, number)
+    actions, after = change(state, chance, number)
+    return lambda store: write(store, *actions), after
+
+
+def shelve(state: State, chance: random.Random, number: int) -> tuple[Act, State]:
+    """Put or discard two documents at once."""
+    addresses = [block(name) for name in chance.sample(NAMES, 2)]
+    left = {name: text for name, text in state.items() if name not in {a.name for a in addresses}}
+    if chance.random() < 0.2:
+        gone = [Discard(address=address) for address in addresses]
+        return lambda store: store.put("t", gone), left
+    value = {"text": f"block {number}", "more": "x" * chance.choice([1, 9000])}
+    puts = [Put(address=address, value=value, at=NOW, keep=True) for address in addresses]
+    after = left | {address.name: value["text"] for address in addresses}
+    return lambda store: store.put("t", puts), after
+
+
+def change(state: State, chance: random.Random, number: int) -> tuple[list[Action], State]:
+    """What to do to memories, and the state after it."""
+    state, documents = (
+        {id: text for id, text in state.items() if (id in NAMES) == is_document}
+        for is_document in (False, True)
+    )
+    actions, after = change_memories(state, chance, number)
+    return actions, after | documents
+
+
+def change_memories(state: State, chance: random.Random, number: int) -> tuple[list[Action], State]:
     if not state or chance.random() < 0.7:
         records = [memory(f"tea {number} {n}" * 9) for n in range(chance.randint(1, 5))]
         inserts = [Insert(record=record, pieces=pieces(2)) for record in records]
@@ -147,8 +182,8 @@ def step(state: State, chance: random.Random, number: int) -> tuple[list[Action]
     if chance.random() < 0.4:
         return [Remove(id=id)], {other: text for other, text in state.items() if other != id}
     text = f"revised {number}"
-    change = {"text": text, "metadata": {"n": number}}
-    return [Revise(id=id, changes=change, verb="update", at=NOW)], state | {id: text}
+    changes = {"text": text, "metadata": {"n": number}}
+    return [Revise(id=id, changes=changes, verb="update", at=NOW)], state | {id: text}
 
 
 def crashes(
@@ -185,6 +220,7 @@ def verdict(directory: Path, files: dict[str, bytes], allowed: list[State], deep
         store = SqliteStore(path, durability="normal")
         try:
             found = {record.id: record.text for _, record in store.scan("t")}
+            found |= documents_in(store)
             sound = healthy(store) if deep else True
         finally:
             store.close()

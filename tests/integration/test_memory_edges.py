@@ -124,3 +124,9 @@ def test_bare_tool_calls_are_passed_over(memory: Memory) -> None:
         ]
     )
     assert [record.text for record in records] == ["What is the weather?", "It is sunny."]
+
+
+def test_the_history_tells_one_from_true(memory: Memory) -> None:
+    record = memory.add("counted", metadata={"a": 1})
+    memory.update(record.id, metadata={"a": True})
+    assert memory.history(record.id)[-1].before == {"metadata": {"a": 1}}

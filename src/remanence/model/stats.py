@@ -36,7 +36,7 @@ class Stats:
 
     `memory_mb` is what index, columns and caches take now, `budget_mb` what they may take;
     `process_mb` is the whole process, interpreter and model included. `pending` memories wait
-    for vectors and are found by their words meanwhile.
+    for vectors and are found by their words meanwhile. `documents` are blocks, sessions and such.
     """
 
     memories: int
@@ -45,6 +45,7 @@ class Stats:
     by_day: Mapping[str, int]
     per_day: float
     associations: int
+    documents: Mapping[str, int]
     pending: int
     embedder: str
     bytes_on_disk: int
@@ -64,6 +65,7 @@ class StoreStats:
     by_kind: Mapping[str, int] = field(default_factory=dict)
     by_state: Mapping[str, int] = field(default_factory=dict)
     by_day: Mapping[str, int] = field(default_factory=dict)
+    documents: Mapping[str, int] = field(default_factory=dict)
     associations: int = 0
     pending: int = 0
     bytes_on_disk: int = 0

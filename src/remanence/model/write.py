@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from remanence.model.embedding import Fingerprint
-from remanence.model.memory import MemoryRecord, Revision
+from remanence.model.memory import Association, MemoryRecord, Revision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,12 +85,16 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Actions of one tenant that happen together or not at all."""
+    """Actions of one tenant that happen together or not at all.
+
+    `links` are put after the actions, so they may join memories that the batch inserts.
+    """
 
     tenant: str
     at: datetime
     actions: tuple[Action, ...]
     receipt: Receipt | None = None
+    links: tuple[Association, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

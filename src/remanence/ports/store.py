@@ -17,6 +17,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from remanence.model.document import Address, Document, Edition, Shelf, Shelving
 from remanence.model.embedding import Fingerprint
 from remanence.model.filter import Filter
 from remanence.model.memory import Association, Feedback, MemoryRecord, Related, Revision
@@ -55,6 +56,16 @@ class Change(NamedTuple):
     key: int
 
 
+class Span(NamedTuple):
+    """A conversation as its messages show it."""
+
+    session_id: str
+    user_id: str | None
+    messages: int
+    first: datetime
+    last: datetime
+
+
 class StoredPiece(NamedTuple):
     """A piece with the memory it belongs to."""
 
@@ -71,7 +82,7 @@ class Archive(Protocol):
     """Memories: written in transactions, read by id or by condition."""
 
     def write(self, batch: Batch) -> Written:
-        """Do all of it in one durable transaction: rows, words, vectors, history, change feed.
+        """Do all of it in one durable transaction: rows, words, vectors, history, links, feed.
 
         `NotFound` if a revised or removed id is not this tenant's; `Conflict` if a receipt's key
         was used for another request or an expected version has passed. A known receipt repeats
@@ -112,6 +123,12 @@ class Archive(Protocol):
     def scan(self, tenant: str, after: int = 0) -> Iterator[tuple[int, MemoryRecord]]:
         """Every memory of the tenant in order of key, in any state, streamed with its key."""
 
+    def spans(self, reach: Reach, *, limit: int = 100, offset: int = 0) -> list[Span]:
+        """Sessions that hold active messages (kind `message`), the one last spoken in first."""
+
+    def versions(self, reach: Reach) -> Iterator[tuple[str, int]]:
+        """Id and version of every active memory in reach, in order of key, streamed."""
+
 
 class Links(Protocol):
     """Typed associations between memories of one tenant."""
@@ -129,6 +146,49 @@ class Links(Protocol):
 
     def links(self, tenant: str) -> Iterator[Association]:
         """Every association of the tenant, for export."""
+
+    def pointing(self, tenant: str, targets: Sequence[str], type: str) -> list[str]:
+        """Ids of the memories, in any state, with a link of that type to one of `targets`.
+
+        Each once, in order of key; targets that are not the tenant's are passed over.
+        """
+
+
+class Documents(Protocol):
+    """Named, versioned values of the layers. Time runs out only when `expire` is called."""
+
+    def put(self, tenant: str, shelvings: Sequence[Shelving]) -> list[Document]:
+        """Do all of it in one durable transaction; the documents put, in that order.
+
+        `Conflict` when an expected version does not hold: nothing is changed then. Two puts that
+        expect the same version never both succeed.
+        """
+
+    def documents(self, tenant: str, addresses: Sequence[Address]) -> list[Document]:
+        """The documents at these addresses, in that order; those that are not there left out."""
+
+    def shelved(
+        self, reach: Reach, shelf: Shelf, *, limit: int = 100, offset: int = 0
+    ) -> list[Document]:
+        """A shelf's documents in reach, the one last put first; ties by address.
+
+        Agent and session left out of the reach mean any, as with memories.
+        """
+
+    def editions(self, tenant: str, address: Address) -> list[Edition]:
+        """Every version that was put with `keep`, oldest first; none if there are none."""
+
+    def expire(self, tenant: str, shelf: Shelf, now: datetime, limit: int = 1000) -> list[Address]:
+        """Erase a shelf's documents whose time has run out by `now`, oldest expiry first."""
+
+    def scan_documents(self, tenant: str) -> Iterator[tuple[Document, tuple[Edition, ...]]]:
+        """Every document of the tenant with its editions, by address, streamed."""
+
+    def adopt(self, tenant: str, documents: Sequence[tuple[Document, tuple[Edition, ...]]]) -> None:
+        """Take documents over as they are, versions, times and editions, in one transaction.
+
+        What stood at their addresses is replaced.
+        """
 
 
 class RecallSource(Protocol):
@@ -249,5 +309,5 @@ class Upkeep(Protocol):
         """Release everything; safe to call twice."""
 
 
-class Store(Archive, Links, RecallSource, Vectors, Upkeep, Protocol):
+class Store(Archive, Links, Documents, RecallSource, Vectors, Upkeep, Protocol):
     """All of the above: what a backend is."""

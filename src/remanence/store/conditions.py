@@ -24,6 +24,7 @@ from remanence.model.filter import (
     Not,
     Scalar,
 )
+from remanence.model.memory import State
 from remanence.model.scope import Reach
 from remanence.store.labels import label_value
 from remanence.store.rows import KIND_CODES, STATE_CODES, micros
@@ -47,6 +48,7 @@ class Condition:
     values: tuple[Any, ...] = ()
 
 
+ACTIVE = Compare("state", "eq", str(State.ACTIVE), field=True)
 ALWAYS, NEVER = Condition("1 = 1"), Condition("1 = 0")
 
 

@@ -16,7 +16,7 @@ def readable(row: Sequence[Any]) -> list[Any]:
     mended = list(row)
     mended[3] = row[3] if row[3] in KINDS else KIND_CODES[Kind.EPISODIC]
     mended[4] = row[4] if row[4] in STATES else STATE_CODES[State.ACTIVE]
-    mended[5:8] = [value if _is_time(value) else 0 for value in row[5:8]]
+    mended[5:8] = [value if is_time(value) else 0 for value in row[5:8]]
     mended[8:10] = [value if _is_share(value) else 0.0 for value in row[8:10]]
     mended[10] = int(bool(row[10]))
     mended[11] = row[11] if isinstance(row[11], int) and 0 < row[11] < 1 << 31 else 1
@@ -26,7 +26,8 @@ def readable(row: Sequence[Any]) -> list[Any]:
     return mended
 
 
-def _is_time(value: Any) -> bool:
+def is_time(value: Any) -> bool:
+    """Whether a column holds a time."""
     try:
         moment(value)
     except (TypeError, OverflowError):

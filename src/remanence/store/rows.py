@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 import orjson
 
 from remanence.errors import InvalidInput
-from remanence.model.memory import EMPTY, Kind, MemoryRecord, State
+from remanence.model.memory import EMPTY, Kind, MemoryRecord, State, same_json
+from remanence.ports.store import Span
 
 Row: TypeAlias = Sequence[Any]
 Owner: TypeAlias = tuple[str, str | None]
@@ -134,6 +135,12 @@ def row_digest(row: Row, owner: Owner, key: bytes) -> bytes:
     return _digest(key, row[2], row[20], owner, (*row[3:20], row[21], row[22]))
 
 
+def span_of(row: Row, user: str | None) -> Span:
+    """The span of a row of session, messages, first and last time."""
+    session, messages, first, last = row
+    return Span(session, user, messages, moment(first), moment(last))
+
+
 def revised(record: MemoryRecord, changes: Mapping[str, Any], at: datetime) -> MemoryRecord:
     """The next version of a record."""
     if unknown := changes.keys() - _REVISABLE:
@@ -149,8 +156,14 @@ def revised(record: MemoryRecord, changes: Mapping[str, Any], at: datetime) -> M
 def before_text(old: MemoryRecord, changes: Mapping[str, Any]) -> str:
     """The values that a change replaces, as JSON."""
     before = {name: getattr(old, name) for name in changes}
-    changed = {name: value for name, value in before.items() if value != changes[name]}
-    return values_text(changed)
+    return values_text({n: value for n, value in before.items() if not _same(value, changes[n])})
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Equal, and as JSON too: 1 is not true."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return same_json(one, other)
+    return bool(one == other)
 
 
 def values_text(values: Mapping[str, Any]) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from remanence.testing.store_suites.archive import ArchiveSuite
+from remanence.testing.store_suites.documents import DocumentSuite
 from remanence.testing.store_suites.filters import FilterSuite
 from remanence.testing.store_suites.links import LinkSuite
 from remanence.testing.store_suites.machine import StoreMachine
 from remanence.testing.store_suites.making import Reopen
 from remanence.testing.store_suites.recall import RecallSuite
 from remanence.testing.store_suites.scope import ScopeSuite
+from remanence.testing.store_suites.shelves import ShelfSuite
+from remanence.testing.store_suites.spans import SpanSuite
 from remanence.testing.store_suites.upkeep import UpkeepSuite
 from remanence.testing.store_suites.vectors import VectorSuite
 
@@ -16,7 +19,16 @@ __all__ = ["Reopen", "StoreMachine", "StoreSuite"]
 
 
 class StoreSuite(
-    ArchiveSuite, ScopeSuite, FilterSuite, LinkSuite, RecallSuite, VectorSuite, UpkeepSuite
+    ArchiveSuite,
+    ScopeSuite,
+    FilterSuite,
+    LinkSuite,
+    SpanSuite,
+    DocumentSuite,
+    ShelfSuite,
+    RecallSuite,
+    VectorSuite,
+    UpkeepSuite,
 ):
     """Everything the Store port promises.
 

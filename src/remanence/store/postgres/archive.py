@@ -14,15 +14,18 @@ from remanence.model.filter import Filter
 from remanence.model.memory import Feedback, MemoryRecord, Revision
 from remanence.model.scope import Reach
 from remanence.model.write import Batch, Insert, Written
+from remanence.ports.store import Span
+from remanence.store.conditions import ACTIVE
 from remanence.store.postgres.arrays import int8s, uuids
 from remanence.store.postgres.database import Database
 from remanence.store.postgres.filters import check, reached, statement
 from remanence.store.postgres.placing import Unemployed, employ
 from remanence.store.postgres.session import Session
 from remanence.store.postgres.writing import NEVER, Writing
-from remanence.store.rows import Row, before_values, micros, moment, packed_id, spelled_id
+from remanence.store.rows import Row, before_values, micros, moment, packed_id, span_of, spelled_id
 
 _CHUNK = 500
+_KEYS = 5000
 
 
 class PostgresArchive:
@@ -161,6 +164,34 @@ class PostgresArchive:
         while chunk := self._chunk(tenant, after):
             yield from chunk
             after = chunk[-1][0]
+
+    def spans(self, reach: Reach, *, limit: int = 100, offset: int = 0) -> list[Span]:
+        """Sessions that hold active messages, the one last spoken in first; ties by session."""
+
+        def work(session: Session) -> list[Span]:
+            partitions = self._database.partitions(session, reach)
+            condition = reached(session, partitions, reach, None)
+            values = (*condition.values, limit, offset)
+            rows = session.execute(statement("spans", condition), values).fetchall()
+            return [span_of(row[1:], self._database.owner(session, row[0])[1]) for row in rows]
+
+        return self._database.read(reach.tenant, work) or []
+
+    def versions(self, reach: Reach) -> Iterator[tuple[str, int]]:
+        """Id and version of every active memory in reach, by key; read in chunks."""
+        after = 0
+        while rows := self._versions_after(reach, after):
+            yield from ((spelled_id(id), version) for _, id, version in rows)
+            after = rows[-1][0]
+
+    def _versions_after(self, reach: Reach, after: int) -> list[tuple[Any, ...]]:
+        def work(session: Session) -> list[tuple[Any, ...]]:
+            partitions = self._database.partitions(session, reach)
+            condition = reached(session, partitions, reach, ACTIVE)
+            values = (*condition.values, after, _KEYS)
+            return session.execute(statement("versions", condition), values).fetchall()
+
+        return self._database.read(reach.tenant, work) or []
 
     def _chunk(self, tenant: str, after: int) -> list[tuple[int, MemoryRecord]]:
         def work(session: Session) -> list[tuple[int, MemoryRecord]]:

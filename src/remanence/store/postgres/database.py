@@ -126,7 +126,7 @@ class Database:
                     f"{self.settings.where} lost partition {partition}; restore a backup."
                 )
             known = (session.tenant, user)
-        return self._tenant_name(session, known[0]), known[1] or None
+        return self.tenant_name(session, known[0]), known[1] or None
 
     def record(self, session: Session, row: Row) -> MemoryRecord:
         """The record of a row of the block `record`."""
@@ -154,7 +154,9 @@ class Database:
                 self._remember_tenant(name, known)
         return known
 
-    def _tenant_name(self, session: Session, number: int) -> str:
+    def tenant_name(self, session: Session, number: int | None = None) -> str:
+        """What the tenant of that number, or else the session's, is called."""
+        number = session.tenant if number is None else number
         if number not in self._names:
             self._remember_tenant(session.value("tenant_name", id=number), number)
         return self._names[number]

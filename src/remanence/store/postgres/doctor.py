@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
@@ -12,6 +13,12 @@ from remanence.model.stats import Finding
 from remanence.store.postgres.arrays import halfvecs, int8s
 from remanence.store.postgres.database import Database
 from remanence.store.postgres.digests import damaged_rows, quarantine
+from remanence.store.postgres.document_digests import (
+    damaged_documents,
+    damaged_editions,
+    mend_documents,
+    remove_editions,
+)
 from remanence.store.postgres.feed import announce
 from remanence.store.postgres.indexes import build_missing, graphs
 from remanence.store.postgres.opening import PatientConnection
@@ -25,6 +32,7 @@ from remanence.store.postgres.wording import (
     wrong_labels,
 )
 from remanence.store.rows import spelled_id
+from remanence.store.shelves import named
 
 Look = Callable[[Session], int]
 Mend = Callable[[Session], None]
@@ -45,6 +53,7 @@ _COUNTED = {
             "delete_orphan_links",
         ),
     ),
+    "stray editions": ("stray_editions", ("delete_stray_editions",)),
     "memories counted": ("miscounted", ("recount_memories",)),
 }
 
@@ -71,11 +80,13 @@ class Doctor:
             ("digests", self._damaged, self._quarantine),
             ("text index", self._reworded, self._word_again),
             ("labels", wrong_labels, label_again),
+            ("editions", self._damaged_editions, self._remove_editions),
             *[(name, _looker(look), _mender(mend)) for name, (look, mend) in _COUNTED.items()],
             ("vectors", _looker("wrong_vectors"), _mend_vectors),
             ("change feed", _looker("count_unannounced"), _mend_feed),
         ]
-        found = [self._walls(), self._indexes(), *[self._check(*check) for check in checks]]
+        found = [self._walls(), self._indexes(), self._documents()]
+        found += [self._check(*check) for check in checks]
         return found if fingerprint is None else [*found, self._embeddings(fingerprint)]
 
     def _check(self, name: str, look: Look, mend: Mend) -> Finding:
@@ -111,6 +122,33 @@ class Doctor:
         broken = [graph.name for graph, whole in graphs(self._connection) if not whole]
         repaired = build_missing(self._connection) if broken and self._repair else 0
         return _finding("vector indexes", len(broken), repaired, ", ".join(broken[:_NAMED]))
+
+    def _documents(self) -> Finding:
+        found = self._check("documents", self._damaged_documents, self._mend_documents)
+        if not found.repaired:
+            return found
+        left = 0
+        for tenant in self._tenants:
+            with self._connection.transaction():
+                session = Session(self._connection, tenant)
+                left += len(damaged_documents(self._database, session))
+        return replace(found, repaired=max(found.problems - left, 0))
+
+    def _damaged_documents(self, session: Session) -> int:
+        rows = damaged_documents(self._database, session)
+        self._names += [named(row[1:6]) for row in rows]
+        return len(rows)
+
+    def _mend_documents(self, session: Session) -> None:
+        mend_documents(self._database, session)
+
+    def _damaged_editions(self, session: Session) -> int:
+        rows = damaged_editions(self._database, session)
+        self._names += [named(document[1:6]) for _, document in rows]
+        return len(rows)
+
+    def _remove_editions(self, session: Session) -> None:
+        remove_editions(self._database, session)
 
     def _embeddings(self, fingerprint: Fingerprint) -> Finding:
         pending = 0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from remanence.errors import InvalidInput, NotFound
@@ -31,23 +32,10 @@ class PostgresLinks:
 
     def associate(self, tenant: str, link: Association) -> Association:
         """Add the link, or give an existing one the new strength; `NotFound` if an end is."""
-        strength = unit_interval("strength", link.strength)
-
-        def work(session: Session) -> int:
-            source, target = _keys(session, "lock_by_id", link.source, link.target)
-            told = {"strength": strength, "created": micros(link.created_at), "type": link.type}
-            return int(session.value("put_link", source=source, target=target, **told))
-
+        unit_interval("strength", link.strength)
         if not self._database.is_tenant(tenant):
             raise _not_found(link.source)
-        created = self._database.write(tenant, work)
-        return Association(
-            source=link.source,
-            target=link.target,
-            type=link.type,
-            strength=strength,
-            created_at=moment(created),
-        )
+        return self._database.write(tenant, lambda session: put_link(session, link))
 
     def related(
         self, tenant: str, id: str, *, type: str | None, direction: str, limit: int
@@ -86,6 +74,13 @@ class PostgresLinks:
             yield from map(_association, rows)
             after = rows[-1][:3]
 
+    def pointing(self, tenant: str, targets: Sequence[str], type: str) -> list[str]:
+        """Ids of the memories with a link of that type to one of `targets`, in order of key."""
+        packed = {packed_id(id) for id in targets}
+        asked = {"ids": uuids(id for id in packed if id is not None), "type": type}
+        found = self._database.read(tenant, lambda session: session.rows("pointing", **asked))
+        return [spelled_id(id) for _, id in found or []]
+
     def _links_after(self, tenant: str, after: Row) -> list[tuple[Any, ...]]:
         asked = dict(zip(("source", "type", "target"), after, strict=True))
         return (
@@ -99,6 +94,15 @@ class PostgresLinks:
         type, strength, outgoing = row[RECORD_WIDTH:]
         memory = self._database.record(session, row)
         return Related(memory=memory, type=type, strength=strength, outgoing=bool(outgoing))
+
+
+def put_link(session: Session, link: Association) -> Association:
+    """Add the link inside a transaction, or give an existing one the new strength."""
+    strength = unit_interval("strength", link.strength)
+    source, target = _keys(session, "lock_by_id", link.source, link.target)
+    told = {"strength": strength, "created": micros(link.created_at), "type": link.type}
+    created = session.value("put_link", source=source, target=target, **told)
+    return replace(link, strength=strength, created_at=moment(created))
 
 
 def _keys(session: Session, name: str, *ids: str) -> list[int]:

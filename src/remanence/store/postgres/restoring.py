@@ -15,7 +15,9 @@ from psycopg.sql import SQL, Identifier
 
 from remanence.errors import StoreBusy, StoreCorrupt, StoreError, StoreVersion
 from remanence.store.postgres.backups import MANIFEST, Table, tables
+from remanence.store.postgres.database import Database
 from remanence.store.postgres.digests import damaged_rows
+from remanence.store.postgres.document_digests import damaged_documents, damaged_editions
 from remanence.store.postgres.faults import translated
 from remanence.store.postgres.indexes import build_missing
 from remanence.store.postgres.opening import APPLICATION, PatientConnection
@@ -60,8 +62,7 @@ def restore(
                     _Restoring(connection, file, manifest).run(database.settings.where)
                     database.digest_key = bytes.fromhex(read_facts(connection)["digest_key"])
                     for (tenant,) in Session(connection, NOBODY).rows("tenant_numbers"):
-                        if damaged := damaged_rows(database, Session(connection, tenant)):
-                            raise _damaged(source, len(damaged))
+                        _check_rows(database, Session(connection, tenant), source)
                 build_missing(connection)
         finally:
             store.close()
@@ -168,8 +169,16 @@ def _digest(file: zipfile.ZipFile, entry: str) -> str:
     return found.hexdigest()
 
 
-def _damaged(source: Path, count: int) -> StoreCorrupt:
+def _check_rows(database: Database, session: Session, source: Path) -> None:
+    if memories := len(damaged_rows(database, session)):
+        raise _damaged(source, f"{memories} damaged memories")
+    documents = len(damaged_documents(database, session))
+    if documents := documents + len(damaged_editions(database, session)):
+        raise _damaged(source, f"{documents} damaged documents")
+
+
+def _damaged(source: Path, what: str) -> StoreCorrupt:
     return StoreCorrupt(
-        f"The backup {source} holds {count} damaged memories; use another one, or restore it to a "
+        f"The backup {source} holds {what}; use another one, or restore it to a "
         "spare database of the version that made it and run `rem doctor --repair` there."
     )

@@ -146,5 +146,5 @@ def _foreign(connection: PatientConnection) -> list[str]:
 
 
 def _own_tables() -> list[str]:
-    script = migrations()[0][1]
-    return [line.split()[2] for line in script.splitlines() if line.startswith("CREATE TABLE ")]
+    lines = [line for _, script in migrations() for line in script.splitlines()]
+    return [line.split()[2] for line in lines if line.startswith("CREATE TABLE ")]

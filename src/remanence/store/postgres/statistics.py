@@ -20,6 +20,7 @@ def stats(database: Database, tenant: str, fingerprint: Fingerprint | None) -> S
         by_kind=found.by_kind,
         by_state=found.by_state,
         by_day=found.by_day,
+        documents=found.documents,
         associations=found.associations,
         pending=found.pending,
         bytes_on_disk=sum(sizes.values()),
@@ -35,6 +36,7 @@ def _counted(session: Session, fingerprint: Fingerprint | None) -> StoreStats:
         by_kind=by_kind,
         by_state=by_state,
         by_day=dict(reversed(session.rows("count_by_day"))),
+        documents=dict(session.rows("count_documents")),
         associations=session.value("count_links"),
         pending=_pending(session, fingerprint, sum(by_kind.values())),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from remanence.clock import Clock, SystemClock
 from remanence.store.postgres.archive import PostgresArchive
 from remanence.store.postgres.database import Database
+from remanence.store.postgres.documents import PostgresDocuments
 from remanence.store.postgres.links import PostgresLinks
 from remanence.store.postgres.opening import Settings
 from remanence.store.postgres.recall import PostgresRecall
@@ -16,7 +17,12 @@ from remanence.store.words import Words
 
 
 class PostgresStore(
-    PostgresArchive, PostgresLinks, PostgresRecall, PostgresVectors, PostgresUpkeep
+    PostgresArchive,
+    PostgresLinks,
+    PostgresDocuments,
+    PostgresRecall,
+    PostgresVectors,
+    PostgresUpkeep,
 ):
     """A store in a PostgreSQL database that many processes share.
 

@@ -7,20 +7,19 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psycopg
-from psycopg.sql import SQL, Identifier
 
 from remanence.clock import Clock
 from remanence.model.embedding import Fingerprint
 from remanence.model.stats import Finding, StoreStats
 from remanence.ports.store import Progress
 from remanence.store.postgres.backups import backup
+from remanence.store.postgres.compacting import compact, tables, vacuum
 from remanence.store.postgres.database import Database
 from remanence.store.postgres.doctor import Doctor
 from remanence.store.postgres.faults import translated
 from remanence.store.postgres.indexes import build_missing, drop_small
 from remanence.store.postgres.opening import PatientConnection
 from remanence.store.postgres.schema import lock_number
-from remanence.store.postgres.session import sql
 from remanence.store.postgres.statistics import stats
 from remanence.store.postgres.watching import Watcher
 
@@ -71,7 +70,8 @@ class PostgresUpkeep:
         finally:
             with self._caring() as connection:
                 build_missing(connection)
-                self._vacuum(connection, "ANALYZE")
+                for name in tables(connection):
+                    vacuum(connection, name, "ANALYZE")
 
     def backup(self, target: Path, progress: Progress | None = None) -> None:
         """A consistent copy, made while others read and write; appears whole or not at all."""
@@ -86,10 +86,11 @@ class PostgresUpkeep:
     def compact(self) -> None:
         """Rewrite every table: no byte of what was removed stays in its files.
 
-        What the server's write-ahead log still holds goes when that is recycled.
+        What the server's write-ahead log still holds goes when that is recycled. A transaction that
+        others keep open for longer than `timeout_s` keeps what it may still see.
         """
         with self._caring() as connection:
-            self._vacuum(connection, "FULL, ANALYZE")
+            compact(connection, self._database.settings.timeout_s)
 
     def stats(self, tenant: str, fingerprint: Fingerprint | None = None) -> StoreStats:
         """Counts of one tenant, sizes of the whole store."""
@@ -107,7 +108,3 @@ class PostgresUpkeep:
             self._database.connections.fresh() as connection,
         ):
             yield connection
-
-    def _vacuum(self, connection: PatientConnection, how: str) -> None:
-        for (name,) in connection.execute(sql("every_table").encode()).fetchall():
-            connection.execute(SQL("VACUUM ({}) {}").format(SQL(how), Identifier(name)))

@@ -15,6 +15,7 @@ from remanence.store.labels import Label, labels
 from remanence.store.postgres.arrays import Array, byteas, float8s, int8s, texts, uuids
 from remanence.store.postgres.database import Database
 from remanence.store.postgres.feed import announce
+from remanence.store.postgres.links import put_link
 from remanence.store.postgres.placing import Placing, writers_lock
 from remanence.store.postgres.receipts import keep, repeated
 from remanence.store.postgres.schema import lock_number
@@ -85,6 +86,8 @@ class Writing:
         done = [self._act(action) for action in self._batch.actions]
         records = tuple(record for record in done if record is not None)
         self._store()
+        for link in self._batch.links:
+            put_link(self._session, link)
         keep(self._session, self._batch, records)
         more: Counter[int] = Counter()
         for held in (*self._held.values(), *self._gone):
@@ -100,6 +103,7 @@ class Writing:
         employed = session.run("employed")
         keys = session.run("new_keys", count=sum(isinstance(one, Insert) for one in actions))
         ids = {packed_id(one.id) for one in actions if not isinstance(one, Insert)}
+        ids |= {packed_id(id) for link in self._batch.links for id in (link.source, link.target)}
         rows = session.run("lock_memories", ids=uuids(id for id in ids if id is not None))
         self._check_words(terms.fetchone())
         if self._batch.receipt is not None:
@@ -192,7 +196,7 @@ class Writing:
         self._placing.run(self._session)
         past = [row for held in (*changed, *new) for row in held.history]
         if past:
-            self._session.run("insert_history", **_arrays(_HISTORY, past))
+            self._session.run("insert_history", **arrays(_HISTORY, past))
         self._note_uses(new)
 
     def _erase(self, gone: list[_Held]) -> None:
@@ -217,7 +221,7 @@ class Writing:
                 if held.now is not None
             ]
             if rows:
-                self._session.run(name, **_arrays(_COLUMNS, rows))
+                self._session.run(name, **arrays(_COLUMNS, rows))
         self._index("insert_words", [(held, found[held.key][0]) for held in (*reworded, *new)])
 
     def _index(self, name: str, some: list[tuple[_Held, list[str]]]) -> None:
@@ -294,8 +298,9 @@ def _listed(row: Row | None) -> list[int]:
     return [] if row is None or row[0] is None else sorted(row[0].tolist(), reverse=True)
 
 
-def _arrays(
+def arrays(
     kinds: dict[str, Callable[[Iterable[Any]], Array]], rows: Sequence[Row]
 ) -> dict[str, Array]:
+    """The rows as columns, each of its kind, by name."""
     values = zip(*rows, strict=True)
     return {name: kind(column) for (name, kind), column in zip(kinds.items(), values, strict=True)}

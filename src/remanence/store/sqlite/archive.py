@@ -7,27 +7,33 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 import apsw
+import numpy as np
 
 from remanence.errors import NotFound
 from remanence.model.filter import Filter
 from remanence.model.memory import Feedback, MemoryRecord, Revision
 from remanence.model.scope import Reach
 from remanence.model.write import Batch, Remove, Written
+from remanence.ports.store import Span
+from remanence.store.conditions import ACTIVE
 from remanence.store.rows import (
     Row,
     before_values,
     micros,
     moment,
     packed_id,
+    span_of,
     spelled_id,
 )
 from remanence.store.sqlite.database import Database
 from remanence.store.sqlite.erasing import Eraser
 from remanence.store.sqlite.filters import reached, statement
+from remanence.store.sqlite.numbers import bound, parsed
 from remanence.store.sqlite.statements import fetch_all, run
 from remanence.store.sqlite.writing import Writing
 
 _CHUNK = 500
+_KEYS = 5000
 
 
 class SqliteArchive:
@@ -120,6 +126,27 @@ class SqliteArchive:
         while chunk := self._chunk(tenant, after):
             yield from chunk
             after = chunk[-1][0]
+
+    def spans(self, reach: Reach, *, limit: int = 100, offset: int = 0) -> list[Span]:
+        """Sessions that hold active messages, the one last spoken in first; ties by session."""
+        with self._database.reading() as connection:
+            condition = reached(self._database.partitions(connection, reach), reach, None)
+            text = statement("spans", condition)
+            values = (*condition.values, limit, offset)
+            rows: Sequence[Row] = connection.execute(text, values).fetchall()
+            owners = [self._database.owner(connection, row[0]) for row in rows]
+        return [span_of(row[1:], owner[1]) for row, owner in zip(rows, owners, strict=True)]
+
+    def versions(self, reach: Reach) -> Iterator[tuple[str, int]]:
+        """Id and version of every active memory in reach, by key; read in chunks."""
+        with self._database.reading() as connection:
+            condition = reached(self._database.partitions(connection, reach), reach, ACTIVE)
+            joined = connection.execute(statement("keys", condition), condition.values).get
+        keys = np.sort(parsed(joined))
+        for at in range(0, len(keys), _KEYS):
+            with self._database.reading() as connection:
+                rows = fetch_all(connection, "versions", (bound(keys[at : at + _KEYS]),))
+            yield from ((spelled_id(id), version) for id, version in rows)
 
     def _chunk(self, tenant: str, after: int) -> list[tuple[int, MemoryRecord]]:
         with self._database.reading() as connection:

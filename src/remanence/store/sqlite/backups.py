@@ -13,11 +13,13 @@ from remanence.ports.store import Progress
 from remanence.store.files import growing, put
 from remanence.store.sqlite.database import Database
 from remanence.store.sqlite.digests import damaged_keys
+from remanence.store.sqlite.document_digests import damaged_documents, damaged_editions
 from remanence.store.sqlite.faults import translated
 from remanence.store.sqlite.opening import Settings, open_reader
 from remanence.store.sqlite.schema import check_ours, new_identity
 
 _PAGES_A_STEP = 1024
+_WITH_DOCUMENTS = 3
 _COMPANIONS = ("-wal", "-shm", "-journal")
 
 
@@ -58,11 +60,20 @@ def _check_whole(connection: apsw.Connection, source: Path) -> None:
         raise StoreCorrupt(f"{source} is empty, not a backup; give another file.")
     if connection.pragma("integrity_check") != "ok":
         raise StoreCorrupt(f"The backup {source} is damaged; use another one.")
-    if damaged := damaged_keys(connection):
+    if damaged := _damaged(connection):
         raise StoreCorrupt(
-            f"The backup {source} holds {len(damaged)} damaged memories; open a copy of it and "
+            f"The backup {source} holds {damaged}; open a copy of it and "
             "run `rem doctor --repair`, or use another one."
         )
+
+
+def _damaged(connection: apsw.Connection) -> str:
+    """How much of it is not what was signed; '' if all of it is."""
+    memories = len(damaged_keys(connection))
+    if memories or connection.pragma("user_version") < _WITH_DOCUMENTS:
+        return f"{memories} damaged memories" if memories else ""
+    documents = len(damaged_documents(connection)) + len(damaged_editions(connection))
+    return f"{documents} damaged documents" if documents else ""
 
 
 def _copy(connection: apsw.Connection, copy: Path, progress: Progress | None) -> None:

@@ -28,7 +28,7 @@ _CHUNK = 1000
 
 def damaged_keys(connection: apsw.Connection) -> list[int]:
     """Keys of the memories whose row is not what was signed."""
-    key, owners = _digest_key(connection), _owners(connection)
+    key, owners = digest_key(connection), _owners(connection)
     return [at for at, row in _rows(connection) if row is None or not _matches(row, owners, key)]
 
 
@@ -38,7 +38,7 @@ def quarantine(connection: apsw.Connection, key: int, now: datetime) -> None:
     before = {"state": STATES[row[4]]}
     row[4], row[7], row[11] = STATE_CODES[State.QUARANTINED], micros(now), row[11] + 1
     owner = _owners(connection)[row[1]]
-    digest = row_digest(row, owner, _digest_key(connection))
+    digest = row_digest(row, owner, digest_key(connection))
     run(connection, "rewrite_raw_row", (*row[3:23], digest, key))
     told = ("quarantine", micros(now), None, "The stored row did not match its digest.")
     history = (key, row[11], *told, orjson.dumps(before).decode())
@@ -46,7 +46,8 @@ def quarantine(connection: apsw.Connection, key: int, now: datetime) -> None:
     run(connection, "insert_change", (row[1], key))
 
 
-def _digest_key(connection: apsw.Connection) -> bytes:
+def digest_key(connection: apsw.Connection) -> bytes:
+    """The key that all digests of the store are made with."""
     key = meta(connection, "digest_key")
     return key if isinstance(key, bytes) else b""
 

@@ -14,8 +14,15 @@ from remanence.model.embedding import Fingerprint
 from remanence.model.stats import Finding
 from remanence.store.labels import Label, labels
 from remanence.store.rows import spelled_id
+from remanence.store.shelves import named
 from remanence.store.sqlite.database import Database
 from remanence.store.sqlite.digests import damaged_keys, quarantine
+from remanence.store.sqlite.document_digests import (
+    damaged_documents,
+    damaged_editions,
+    mend,
+    remove_edition,
+)
 from remanence.store.sqlite.placing import embedder_id
 from remanence.store.sqlite.statements import fetch_all, fetch_value, run
 from remanence.store.sqlite.words import rebuild
@@ -29,6 +36,7 @@ _COUNTED = {
     "embedding queue": ("wrong_waits", "delete_wrong_waits"),
     "memories outside the embedding queue": ("missing_waits", "insert_missing_waits"),
     "stray history, uses, feedback and links": ("orphan_rows", "delete_orphan_rows"),
+    "stray editions": ("stray_editions", "delete_stray_editions"),
     "change feed": ("count_unannounced", "announce_unannounced"),
 }
 
@@ -46,7 +54,7 @@ class Doctor:
         found = [self._run(self._file)]
         if found[0].problems > found[0].repaired:
             return found
-        checks = [self._digests, self._words, self._labels]
+        checks = [self._digests, self._words, self._labels, self._documents, self._editions]
         checks += [partial(self._counted, check) for check in _COUNTED]
         if fingerprint is not None:
             checks.append(partial(self._embeddings, fingerprint))
@@ -100,6 +108,20 @@ class Doctor:
         for key, partition, metadata in fetch_all(connection, "every_metadata"):
             for name, value in _labels(metadata):
                 run(connection, "insert_label", (partition, name, value, key))
+
+    def _documents(self, connection: apsw.Connection) -> Finding:
+        damaged = damaged_documents(connection)
+        mended = [row for row in damaged if self._repair and mend(connection, row)]
+        told = ", ".join(named(row[1:6]) for row in damaged[:_NAMED])
+        return _finding("documents", len(damaged), len(mended), told)
+
+    def _editions(self, connection: apsw.Connection) -> Finding:
+        damaged = damaged_editions(connection)
+        if self._repair:
+            for id, _ in damaged:
+                remove_edition(connection, id)
+        told = ", ".join(named(row[1:6]) for _, row in damaged[:_NAMED])
+        return _finding("editions", len(damaged), len(damaged) if self._repair else 0, told)
 
     def _counted(self, check: str, connection: apsw.Connection) -> Finding:
         count, mend = _COUNTED[check]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import apsw
 
@@ -18,6 +19,7 @@ from remanence.store.rows import (
     spelled_id,
 )
 from remanence.store.sqlite.database import Database
+from remanence.store.sqlite.numbers import bound
 from remanence.store.sqlite.statements import fetch_all, fetch_value, run
 
 _CHUNK = 500
@@ -31,19 +33,8 @@ class SqliteLinks:
 
     def associate(self, tenant: str, link: Association) -> Association:
         """Add the link, or give an existing one the new strength; `NotFound` if an end is."""
-        strength = unit_interval("strength", link.strength)
         with self._database.writing() as connection:
-            source = self._key(connection, tenant, link.source)
-            target = self._key(connection, tenant, link.target)
-            values = (source, link.type, target, strength, micros(link.created_at))
-            created = fetch_value(connection, "put_link", values)
-        return Association(
-            source=link.source,
-            target=link.target,
-            type=link.type,
-            strength=strength,
-            created_at=moment(created),
-        )
+            return put_link(self._database, connection, tenant, link)
 
     def related(
         self, tenant: str, id: str, *, type: str | None, direction: str, limit: int
@@ -53,7 +44,7 @@ class SqliteLinks:
             raise InvalidInput(f"direction is 'out', 'in' or 'both', not {direction!r}.")
         with self._database.reading() as connection:
             asked = {
-                "key": self._key(connection, tenant, id),
+                "key": _key(self._database, connection, tenant, id),
                 "type": type,
                 "active": STATE_CODES[State.ACTIVE],
                 "limit": limit,
@@ -64,7 +55,7 @@ class SqliteLinks:
     def dissociate(self, tenant: str, source: str, target: str, type: str | None) -> int:
         """Remove links from source to target; how many there were."""
         with self._database.writing() as connection:
-            ends = [self._end(connection, tenant, id) for id in (source, target)]
+            ends = [_end(self._database, connection, tenant, id) for id in (source, target)]
             if None in ends:
                 return 0
             if type is None:
@@ -80,6 +71,13 @@ class SqliteLinks:
             yield from map(_association, rows)
             after = rows[-1][:3]
 
+    def pointing(self, tenant: str, targets: Sequence[str], type: str) -> list[str]:
+        """Ids of the memories with a link of that type to one of `targets`, in order of key."""
+        with self._database.reading() as connection:
+            ends = [_end(self._database, connection, tenant, id) for id in targets]
+            asked = (bound([end for end in ends if end is not None]), type)
+            return [spelled_id(id) for _, id in run(connection, "pointing", asked)]
+
     def _links_after(self, tenant: str, after: Row) -> list[Row]:
         with self._database.reading() as connection:
             values = (*after, tenant, _CHUNK)
@@ -90,15 +88,28 @@ class SqliteLinks:
         memory = self._database.record(connection, row)
         return Related(memory=memory, type=type, strength=strength, outgoing=bool(outgoing))
 
-    def _key(self, connection: apsw.Connection, tenant: str, id: str) -> int:
-        key = self._end(connection, tenant, id)
-        if key is None:
-            raise NotFound(f"There is no memory {id} here.")
-        return key
 
-    def _end(self, connection: apsw.Connection, tenant: str, id: str) -> int | None:
-        place = self._database.locate(connection, tenant, packed_id(id))
-        return None if place is None else place[1]
+def put_link(
+    database: Database, connection: apsw.Connection, tenant: str, link: Association
+) -> Association:
+    """Add the link inside a transaction, or give an existing one the new strength."""
+    strength = unit_interval("strength", link.strength)
+    source, target = (_key(database, connection, tenant, id) for id in (link.source, link.target))
+    values = (source, link.type, target, strength, micros(link.created_at))
+    created = fetch_value(connection, "put_link", values)
+    return replace(link, strength=strength, created_at=moment(created))
+
+
+def _key(database: Database, connection: apsw.Connection, tenant: str, id: str) -> int:
+    key = _end(database, connection, tenant, id)
+    if key is None:
+        raise NotFound(f"There is no memory {id} here.")
+    return key
+
+
+def _end(database: Database, connection: apsw.Connection, tenant: str, id: str) -> int | None:
+    place = database.locate(connection, tenant, packed_id(id))
+    return None if place is None else place[1]
 
 
 def _association(row: Row) -> Association:

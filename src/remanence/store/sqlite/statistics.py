@@ -33,6 +33,7 @@ def stats(database: Database, tenant: str, fingerprint: Fingerprint | None) -> S
             by_kind=by_kind,
             by_state={str(STATES[code]): n for code, n in by_state},
             by_day=dict(reversed(by_day)),
+            documents=dict(fetch_all(connection, "count_documents", asked)),
             associations=fetch_value(connection, "count_links", asked),
             pending=_pending(connection, tenant, fingerprint, sum(by_kind.values())),
             bytes_on_disk=sum(_files(database).values()),

@@ -7,6 +7,7 @@ from pathlib import Path
 from remanence.clock import Clock, SystemClock
 from remanence.store.sqlite.archive import SqliteArchive
 from remanence.store.sqlite.database import Database
+from remanence.store.sqlite.documents import SqliteDocuments
 from remanence.store.sqlite.erasing import Eraser
 from remanence.store.sqlite.links import SqliteLinks
 from remanence.store.sqlite.opening import Settings
@@ -16,7 +17,9 @@ from remanence.store.sqlite.vectors import SqliteVectors
 from remanence.store.words import Words
 
 
-class SqliteStore(SqliteArchive, SqliteLinks, SqliteRecall, SqliteVectors, SqliteUpkeep):
+class SqliteStore(
+    SqliteArchive, SqliteLinks, SqliteDocuments, SqliteRecall, SqliteVectors, SqliteUpkeep
+):
     """A store in one SQLite file, or in memory with ":memory:".
 
     Thread-safe; several processes may have the same file open. `durability="full"` survives a power

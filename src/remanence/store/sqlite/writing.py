@@ -21,6 +21,7 @@ from remanence.store.rows import (
     values_text,
 )
 from remanence.store.sqlite.database import Database
+from remanence.store.sqlite.links import put_link
 from remanence.store.sqlite.placing import Placing
 from remanence.store.sqlite.receipts import keep, repeated
 from remanence.store.sqlite.schema import meta
@@ -49,6 +50,8 @@ class Writing:
             if known is not None:
                 return known
         done = [self._act(action) for action in self._batch.actions]
+        for link in self._batch.links:
+            put_link(self._database, self._connection, self._batch.tenant, link)
         records = tuple(record for record in done if record is not None)
         keep(self._connection, self._batch, records)
         return Written(records=records)

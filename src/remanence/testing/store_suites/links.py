@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
-from remanence.errors import InvalidInput
+from remanence.errors import Conflict, InvalidInput, NotFound
 from remanence.model.memory import State
+from remanence.model.scope import Reach
+from remanence.model.write import Insert, Receipt, Remove, Revise
 from remanence.ports.store import Store
-from remanence.testing.store_suites.making import NOW, add, link, memory, revise
+from remanence.testing.store_suites.making import (
+    NOW,
+    Reopen,
+    add,
+    healthy,
+    link,
+    memory,
+    new_id,
+    revise,
+    write,
+)
 
 
 class LinkSuite:
@@ -57,3 +70,75 @@ class LinkSuite:
         assert store.dissociate("t", a.id, b.id, None) == 0
         assert len(list(store.links("t"))) == 1
         assert list(store.links("u")) == []
+
+    def test_pointing_names_each_source_once_by_key(self, store: Store) -> None:
+        a, b, c, d = add(store, *[memory(text, user_id=text) for text in "abcd"])
+        for source, target in ((c, a), (b, a), (c, b), (d, c), (a, a)):
+            store.associate("t", link(source, target))
+        store.associate("t", replace(link(d, a), type="other"))
+        revise(store, c.id, state=State.ARCHIVED)
+        assert store.pointing("t", [a.id], "about") == [a.id, b.id, c.id]
+        assert store.pointing("t", [b.id, a.id, b.id], "about") == [a.id, b.id, c.id]
+        assert store.pointing("t", [a.id], "other") == [d.id]
+        assert store.pointing("t", [d.id, str(new_id()), "no id"], "about") == []
+        assert store.pointing("t", [], "about") == []
+        assert store.pointing("u", [a.id], "about") == []
+        assert store.pointing("t", [a.id], "'; --") == []
+
+    def test_pointing_passes_over_anothers_targets(self, store: Store) -> None:
+        (mine,) = add(store, memory("mine"))
+        one, two = add(store, memory("one", tenant="u"), memory("two", tenant="u"))
+        store.associate("u", link(one, two))
+        assert store.pointing("t", [two.id, mine.id], "about") == []
+        assert store.pointing("u", [two.id, mine.id], "about") == [one.id]
+
+    def test_a_batch_links_what_it_inserts(self, store: Store, reopen: Reopen) -> None:
+        (old,) = add(store, memory("old"))
+        new, other = memory("new", user_id="u"), memory("other")
+        links = (link(new, old, 0.9), link(other, new, 0.2), link(new, old, 0.4))
+        write(store, Insert(record=new), Insert(record=other), links=links)
+        store = reopen(store)
+        kept = {(one.source, one.target): one.strength for one in store.links("t")}
+        assert kept == {(new.id, old.id): 0.4, (other.id, new.id): 0.2}
+        write(store, Remove(id=new.id))
+        assert list(store.links("t")) == []
+        write(store, links=(link(old, other),))
+        assert len(list(store.links("t"))) == 1
+        assert healthy(store)
+
+    def test_a_batch_whose_link_has_no_end_writes_nothing(self, store: Store) -> None:
+        (old,) = add(store, memory("old"))
+        (theirs,) = add(store, memory("theirs", tenant="u"))
+        new = memory("new")
+        for end in (theirs, memory("nowhere")):
+            for wrong in (link(new, end), link(end, new)):
+                with pytest.raises(NotFound):
+                    write(store, Insert(record=new), links=(link(new, old), wrong))
+        with pytest.raises(NotFound):
+            write(store, Remove(id=old.id), links=(link(old, old),))
+        with pytest.raises(InvalidInput):
+            write(store, Insert(record=new), links=(link(new, old, 1.5),))
+        assert store.count(Reach(tenant="t", all_users=True)) == 1
+        assert list(store.links("t")) == list(store.links("u")) == []
+        assert healthy(store)
+
+    def test_a_repeated_batch_links_nothing_again(self, store: Store) -> None:
+        (old,) = add(store, memory("old"))
+        new, receipt = memory("new"), Receipt(key="k", digest=b"d")
+        batch: dict[str, Any] = {"links": (link(new, old),), "receipt": receipt}
+        assert not write(store, Insert(record=new), **batch).repeated
+        store.dissociate("t", new.id, old.id, None)
+        assert write(store, Insert(record=new), **batch).repeated
+        assert list(store.links("t")) == []
+        with pytest.raises(Conflict):
+            write(store, links=(link(new, old),), receipt=Receipt(key="k", digest=b"e"))
+        assert list(store.links("t")) == []
+
+    def test_a_batch_revises_and_links_at_once(self, store: Store) -> None:
+        a, b = add(store, memory("a"), memory("b"))
+        change = Revise(id=a.id, changes={"text": "c"}, verb="update", at=NOW, expected=1)
+        write(store, change, links=(link(a, b),))
+        assert store.pointing("t", [b.id], "about") == [a.id]
+        assert store.get("t", [a.id])[0].version == 2
+        assert len(store.history("t", b.id)) == 1
+        assert healthy(store)

@@ -6,9 +6,12 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
+from remanence.errors import Conflict
+from remanence.model.document import Address, Discard, Document, Edition, Put, Shelf
 from remanence.model.filter import parse_filter
 from remanence.model.memory import Kind, MemoryRecord, State
 from remanence.model.scope import Reach
@@ -27,6 +30,7 @@ from remanence.testing.store_suites.making import (
 )
 from remanence.testing.store_suites.oracle import satisfies
 
+SECOND = timedelta(seconds=1)
 TENANTS = ("t", "u")
 USERS = (None, "a", "b")
 WORDS = ("tea", "rain", "paris", "東京", "zug", "7")
@@ -63,6 +67,14 @@ leaves = st.one_of(
     st.sampled_from(list(State)).map(lambda state: {"field.state": state}),
     st.sampled_from([0.0, 0.25, 1.0]).map(lambda least: {"field.importance": {"gte": least}}),
 )
+shelves = st.sampled_from([Shelf.BLOCK, Shelf.SESSION])
+addresses = st.builds(
+    Address,
+    shelf=shelves,
+    name=st.sampled_from(["n", "ñ"]),
+    user_id=st.sampled_from(USERS),
+    session_id=st.sampled_from([None, "n"]),
+)
 filters = st.recursive(
     leaves,
     lambda inner: (
@@ -88,6 +100,8 @@ class StoreMachine(RuleBasedStateMachine):
         self.store = self.open_store()
         self.model: dict[str, MemoryRecord] = {}
         self.links: dict[tuple[str, str], float] = {}
+        self.documents: dict[tuple[str, Address], Document] = {}
+        self.editions: dict[tuple[str, Address], list[Edition]] = {}
 
     @rule(
         target=ids,
@@ -155,6 +169,89 @@ class StoreMachine(RuleBasedStateMachine):
             self.store.associate(source.tenant, link(source, target, strength))
             self.links[a, b] = strength
 
+    @rule(
+        tenant=st.sampled_from(TENANTS),
+        address=addresses,
+        value=metadatas,
+        seconds=st.integers(0, 3),
+        lives=st.none() | st.integers(-2, 2),
+        keep=st.booleans(),
+        off=st.sampled_from([None, 0, 0, 1]),
+    )
+    def put(
+        self,
+        tenant: str,
+        address: Address,
+        value: dict[str, Any],
+        seconds: int,
+        lives: int | None,
+        keep: bool,
+        off: int | None,
+    ) -> None:
+        old = self.documents.get((tenant, address))
+        version, at = old.version if old else 0, NOW + seconds * SECOND
+        asked = Put(
+            address=address,
+            value=value,
+            at=at,
+            expected=None if off is None else version + off,
+            expires_at=None if lives is None else NOW + lives * SECOND,
+            keep=keep,
+        )
+        if off:
+            with pytest.raises(Conflict):
+                self.store.put(tenant, [asked])
+            return
+        new = Document(
+            address=address,
+            value=value,
+            version=version + 1,
+            created_at=old.created_at if old else at,
+            updated_at=at,
+            expires_at=asked.expires_at,
+        )
+        assert self.store.put(tenant, [asked]) == [new]
+        self.documents[tenant, address] = new
+        if keep:
+            edition = Edition(version=new.version, verb="put", at=at, value=value)
+            self.editions.setdefault((tenant, address), []).append(edition)
+
+    @rule(tenant=st.sampled_from(TENANTS), some=st.lists(addresses, max_size=3))
+    def discard(self, tenant: str, some: list[Address]) -> None:
+        assert self.store.put(tenant, [Discard(address=address) for address in some]) == []
+        for address in some:
+            self.documents.pop((tenant, address), None)
+            self.editions.pop((tenant, address), None)
+
+    @rule(tenant=st.sampled_from(TENANTS), shelf=shelves, seconds=st.integers(-3, 3))
+    def expire(self, tenant: str, shelf: Shelf, seconds: int) -> None:
+        now = NOW + seconds * SECOND
+        gone = {
+            address: document.expires_at
+            for (of, address), document in self.documents.items()
+            if of == tenant and address.shelf == shelf and not document.alive(now)
+        }
+        found = self.store.expire(tenant, shelf, now)
+        assert {address: gone[address] for address in found} == gone
+        assert [gone[address] for address in found] == sorted(filter(None, gone.values()))
+        for address in found:
+            del self.documents[tenant, address]
+            self.editions.pop((tenant, address), None)
+
+    @rule(tenant=st.sampled_from(TENANTS), user=st.sampled_from((*USERS, "all")), shelf=shelves)
+    def read_shelf(self, tenant: str, user: str | None, shelf: Shelf) -> None:
+        all_users = user == "all"
+        reach = Reach(tenant=tenant, user_id=None if all_users else user, all_users=all_users)
+        found = self.store.shelved(reach, shelf)
+        wanted = {
+            address: document
+            for (of, address), document in self.documents.items()
+            if of == tenant and address.shelf == shelf and (all_users or address.user_id == user)
+        }
+        assert {document.address: document for document in found} == wanted
+        times = [document.updated_at for document in found]
+        assert times == sorted(times, reverse=True)
+
     @rule(tenant=st.sampled_from(TENANTS), limit=st.integers(1, 4))
     def embed(self, tenant: str, limit: int) -> None:
         waiting = self.store.unembedded(tenant, FINGERPRINT, limit)
@@ -198,7 +295,19 @@ class StoreMachine(RuleBasedStateMachine):
             assert self.store.get(tenant, [record.id for record in mine]) == mine
             assert self.store.count(Reach(tenant=tenant, all_users=True)) == len(mine)
 
+    @invariant()
+    def every_document_is_there(self) -> None:
+        for tenant in TENANTS:
+            mine = {at: one for (of, at), one in self.documents.items() if of == tenant}
+            assert self.store.documents(tenant, list(mine)) == list(mine.values())
+
     def teardown(self) -> None:
+        for tenant in TENANTS:
+            for document, editions in self.store.scan_documents(tenant):
+                at = tenant, document.address
+                assert self.documents.pop(at) == document
+                assert self.editions.get(at, []) == list(editions)
+        assert self.documents == {}
         links = [one for tenant in TENANTS for one in self.store.links(tenant)]
         assert {(one.source, one.target): one.strength for one in links} == self.links
         assert healthy(self.store)

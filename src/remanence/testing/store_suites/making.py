@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from remanence.clock import IdMaker
+from remanence.model.document import Address, Document, Put, Shelf
 from remanence.model.embedding import Fingerprint
-from remanence.model.memory import Association, MemoryRecord
+from remanence.model.memory import EMPTY, Association, MemoryRecord
 from remanence.model.scope import Reach
 from remanence.model.write import Action, Batch, Insert, Piece, Pieces, Revise, Written
 from remanence.ports.store import Keys, Store
@@ -56,6 +57,19 @@ def revise(store: Store, id: str, **fields: Any) -> MemoryRecord:
     own |= {name: fields.pop(name) for name in ("pieces", "expected", "at") if name in fields}
     action = Revise(id=id, changes=fields, verb="update", **own)
     return write(store, action).records[0]
+
+
+def block(name: str, user_id: str | None = None) -> Address:
+    """Where a block stands."""
+    return Address(shelf=Shelf.BLOCK, name=name, user_id=user_id)
+
+
+def put(
+    store: Store, address: Address, value: Any = EMPTY, *, tenant: str = "t", **fields: Any
+) -> Document:
+    """Put one document; the time is `NOW` unless given."""
+    (made,) = store.put(tenant, [Put(address=address, value=value, **({"at": NOW} | fields))])
+    return made
 
 
 def texts(records: Sequence[MemoryRecord]) -> list[str]:

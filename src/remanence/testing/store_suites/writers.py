@@ -16,9 +16,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from remanence.model.document import Discard, Put, Shelving
 from remanence.model.write import Action, Insert, Receipt, Remove, Revise
+from remanence.ports.store import Store
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.store_suites.making import NOW, memory, pieces, write
+from remanence.testing.store_suites.making import NOW, block, memory, pieces, write
 
 Told = dict[str, Any]
 
@@ -75,9 +77,14 @@ def _write_on(path: str, seed: int) -> None:
     store = SqliteStore(Path(path))
     mine: list[str] = []
     while True:
-        actions = _actions(chance, mine)
-        _say(doing=[_told(action) for action in actions])
-        write(store, *actions)
+        if chance.random() < 0.4:
+            shelvings = _shelvings(chance)
+            _say(doing=[_shelved(one) for one in shelvings])
+            store.put("t", shelvings)
+        else:
+            actions = _actions(chance, mine)
+            _say(doing=[_told(action) for action in actions])
+            write(store, *actions)
         _say(done=True)
 
 
@@ -104,6 +111,29 @@ def _actions(chance: random.Random, mine: list[str]) -> list[Action]:
     ]
     mine += [record.id for record in records]
     return [Insert(record=record, pieces=pieces(2)) for record in records]
+
+
+def _shelvings(chance: random.Random) -> list[Shelving]:
+    some = [block(name) for name in chance.sample("abcdef", 2)]
+    if chance.random() < 0.2:
+        return [Discard(address=address) for address in some]
+    value = {"text": f"put {chance.random()}", "more": "x" * chance.choice([1, 9000])}
+    return [Put(address=address, value=value, at=NOW, keep=True) for address in some]
+
+
+def _shelved(one: Shelving) -> tuple[str, str]:
+    return one.address.name, one.value["text"] if isinstance(one, Put) else ""
+
+
+def documents_in(store: Store) -> dict[str, str]:
+    """The text of documents whose every version was kept, by name; "torn" without all editions."""
+    found = {}
+    for document, editions in store.scan_documents("t"):
+        versions = [one.version for one in editions]
+        whole = versions == list(range(1, document.version + 1))
+        agrees = whole and editions[-1].value == document.value
+        found[document.address.name] = document.value["text"] if agrees else "torn"
+    return found
 
 
 def _told(action: Action) -> tuple[str, str]:

@@ -28,6 +28,18 @@ ORDER BY m.happened_at, m.key LIMIT %s OFFSET %s
 -- name: count
 SELECT count(*) FROM memories AS m WHERE {condition}
 
+-- name: spans
+SELECT m.partition, m.session_id, count(*), min(m.happened_at), max(m.happened_at) AS last
+FROM memories AS m WHERE {condition} AND {is_active_message} AND m.session_id IS NOT NULL
+GROUP BY m.partition, m.session_id ORDER BY last DESC, m.session_id, m.partition LIMIT %s OFFSET %s
+
+-- name: is_active_message
+m.kind = 1 AND m.state = 1
+
+-- name: versions
+SELECT m.key, m.id, m.version FROM memories AS m WHERE {condition} AND m.key > %s
+ORDER BY m.key LIMIT %s
+
 -- name: texts_beyond_ascii
 SELECT key, text FROM memories
 WHERE tenant = %(tenant)s AND partition = ANY(%(partitions)s) AND key > %(after)s

@@ -39,3 +39,9 @@ JOIN memories AS b ON b.tenant = l.tenant AND b.key = l.target
 WHERE l.tenant = %(tenant)s
 AND (l.source, l.type, l.target) > (%(source)s, %(type)s, %(target)s)
 ORDER BY l.source, l.type, l.target LIMIT %(most)s
+
+-- name: pointing
+SELECT DISTINCT m.key, m.id FROM memories AS t
+JOIN links AS l ON l.tenant = t.tenant AND l.target = t.key AND l.type = %(type)s
+JOIN memories AS m ON m.tenant = l.tenant AND m.key = l.source
+WHERE t.tenant = %(tenant)s AND t.id = ANY(%(ids)s) ORDER BY m.key

@@ -41,6 +41,18 @@ ORDER BY m.happened_at, m.key LIMIT ? OFFSET ?
 -- name: count
 SELECT count(*) FROM memories AS m WHERE {condition}
 
+-- name: spans
+SELECT m.partition, m.session_id, count(*), min(m.happened_at), max(m.happened_at) AS last
+FROM memories AS m WHERE {condition} AND {is_active_message} AND m.session_id IS NOT NULL
+GROUP BY m.partition, m.session_id ORDER BY last DESC, m.session_id, m.partition LIMIT ? OFFSET ?
+
+-- name: is_active_message
+m.kind = 1 AND m.state = 1
+
+-- name: versions
+SELECT m.id, m.version FROM carray(?) AS wanted CROSS JOIN memories AS m ON m.key = wanted.value
+WHERE m.state = 1
+
 -- name: scan_tenant
 SELECT {record} FROM {memories_and_uses}
 WHERE m.key > ? AND m.partition IN (SELECT id FROM partitions WHERE tenant = ?)
@@ -95,7 +107,7 @@ SELECT id FROM partitions WHERE tenant = ? AND user_id = ?
 SELECT id FROM partitions WHERE tenant = ? ORDER BY id
 
 -- name: tenants
-SELECT DISTINCT tenant FROM partitions ORDER BY tenant
+SELECT tenant FROM partitions UNION SELECT tenant FROM documents ORDER BY tenant
 
 -- name: partition_names
 SELECT tenant, user_id FROM partitions WHERE id = ?

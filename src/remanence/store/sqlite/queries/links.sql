@@ -38,3 +38,9 @@ JOIN memories AS b ON b.key = l.target
 WHERE (l.source, l.type, l.target) > (?, ?, ?)
 AND a.partition IN (SELECT id FROM partitions WHERE tenant = ?)
 ORDER BY l.source, l.type, l.target LIMIT ?
+
+-- name: pointing
+SELECT DISTINCT m.key, m.id FROM carray(?) AS wanted
+CROSS JOIN links AS l ON l.target = wanted.value
+CROSS JOIN memories AS m ON m.key = l.source
+WHERE l.type = ? ORDER BY m.key

@@ -1,0 +1,200 @@
+"""What one transaction makes of documents: checked, decided here, done by the store."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from remanence.errors import Conflict, InvalidInput
+from remanence.model.document import Discard, Document, Put, Shelving
+from remanence.model.memory import aware
+from remanence.store.rows import Row, json_text, micros, moment
+from remanence.store.shelves import Place, Standing, address_of, named, place_of, signed
+
+MAX_VALUE = 16 << 20
+
+
+@dataclass(slots=True)
+class Held:
+    """A place that a transaction touches: as it was found, and as it is by now.
+
+    `key` is None where there is no row yet. Version 0 means that nothing stands there.
+    """
+
+    place: Place
+    key: int | None = None
+    version: int = 0
+    created_at: int = 0
+    row: Row | None = None  # version, created_at, updated_at, expires_at, value, digest
+    emptied: bool = False  # the editions that were found go
+    editions: list[Row] = field(default_factory=list)  # version, …, value, digest
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """Something to shelve that was checked, with its value as it will be stored."""
+
+    shelving: Shelving
+    place: Place
+    text: str = ""
+
+
+def ready(shelvings: Sequence[Shelving]) -> list[Ready]:
+    """What can be stored, or `InvalidInput`."""
+    return [_ready(one) for one in shelvings]
+
+
+def ready_to_adopt(documents: Sequence[Standing]) -> list[tuple[Standing, Place]]:
+    """Documents with the places they stand at, or `InvalidInput`."""
+    for document, editions in documents:
+        _check_versions(document, [edition.version for edition in editions])
+    return [(standing, place_of(standing[0].address)) for standing in documents]
+
+
+class Shelves:
+    """Decides what a transaction does; the store then does it."""
+
+    def __init__(self, tenant: str, digest_key: bytes, places: Iterable[Place]) -> None:
+        self._tenant = tenant
+        self._key = digest_key
+        self.held = {place: Held(place) for place in places}
+
+    def found(self, row: Row) -> None:
+        """Take note of what stands at a place: key, place, version, when it was created."""
+        held = self.held[row[1], row[2], row[3], row[4], row[5]]
+        held.key, held.version, held.created_at = row[0], row[6], row[7]
+
+    def act(self, asked: Ready) -> Document | None:
+        """Do one thing to its place; the document put, if one was."""
+        held, one = self.held[asked.place], asked.shelving
+        _check_expected(one, held.version)
+        if isinstance(one, Discard):
+            self._clear(held)
+            return None
+        at, created = micros(one.at), held.created_at if held.version else micros(one.at)
+        ends = None if one.expires_at is None else micros(one.expires_at)
+        self._stand(held, (held.version + 1, created, at, ends, asked.text))
+        if one.keep:
+            told = (one.verb, at, one.author, one.reason)
+            self._keep(held, (held.version, *told, asked.text))
+        return self._document(held, asked)
+
+    def adopt(self, standing: Standing, place: Place) -> None:
+        """Put a document with its editions in the place of what was there."""
+        document, editions = standing
+        held = self.held[place]
+        self._clear(held)
+        times = (micros(document.created_at), micros(document.updated_at))
+        ends = None if document.expires_at is None else micros(document.expires_at)
+        self._stand(held, (document.version, *times, ends, value_text(document.value)))
+        for one in editions:
+            told = (one.version, _text("verb", one.verb), micros(one.at))
+            why = (_text_or_none("author", one.author), _text_or_none("reason", one.reason))
+            self._keep(held, (*told, *why, value_text(one.value)))
+
+    def _clear(self, held: Held) -> None:
+        held.version, held.row, held.editions, held.emptied = 0, None, [], True
+
+    def _stand(self, held: Held, values: Row) -> None:
+        held.version, held.created_at = values[0], values[1]
+        held.row = (*values, signed(self._key, self._tenant, (*held.place, *values)))
+
+    def _keep(self, held: Held, values: Row) -> None:
+        digest = signed(self._key, self._tenant, (*held.place, *values))
+        held.editions.append((*values, digest))
+
+    def _document(self, held: Held, asked: Ready) -> Document:
+        assert held.row is not None
+        version, created, updated, ends, text, _ = held.row
+        return Document(
+            address=address_of(asked.place),
+            value=orjson.loads(text),
+            version=version,
+            created_at=moment(created),
+            updated_at=moment(updated),
+            expires_at=None if ends is None else moment(ends),
+        )
+
+
+def value_text(value: Any) -> str:
+    """A document's value as JSON, or `InvalidInput` if it cannot be stored as it is."""
+    if not isinstance(value, Mapping):
+        raise InvalidInput(f"A document's value is a mapping, not a {type(value).__name__}.")
+    text = json_text("The value", value)
+    _check_scalars(value)
+    size = len(text.encode())
+    if size > MAX_VALUE:
+        raise InvalidInput(f"The value takes {size:,} bytes as JSON; at most {MAX_VALUE:,} fit.")
+    return text
+
+
+def _ready(one: Shelving) -> Ready:
+    if isinstance(one, Discard):
+        return Ready(one, place_of(one.address))
+    aware("at", one.at)
+    if one.expires_at is not None:
+        aware("expires_at", one.expires_at)
+    _text("verb", one.verb)
+    _text_or_none("author", one.author)
+    _text_or_none("reason", one.reason)
+    return Ready(one, place_of(one.address), value_text(one.value))
+
+
+def _check_expected(one: Put | Discard, version: int) -> None:
+    if one.expected is None or one.expected == version:
+        return
+    what = named(place_of(one.address))
+    if version == 0:
+        raise Conflict(f"There is no {what} any more; version {one.expected} was expected.")
+    if one.expected == 0:
+        raise Conflict(f"There is a {what} already, with version {version}; read it first.")
+    raise Conflict(f"The {what} has version {version} now, not {one.expected}; read it again.")
+
+
+def _check_versions(document: Document, kept: list[int]) -> None:
+    if document.version < 1 or kept != sorted(set(kept)):
+        raise InvalidInput("Versions of a document count from 1, each edition has one of its own.")
+    if kept and not 1 <= kept[0] <= kept[-1] <= document.version:
+        raise InvalidInput(f"A document of version {document.version} has no later editions.")
+
+
+def _check_scalars(value: Any) -> None:
+    """Refuse what JSON cannot hold and what not every database can."""
+    if isinstance(value, str):
+        _check_text("The value", value)
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidInput(f"The value holds {value!r}; only finite numbers can be kept.")
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            _check_scalars(key)
+            _check_scalars(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            _check_scalars(inner)
+
+
+def _text(what: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise InvalidInput(f"{what} must be text, not {type(value).__name__}.")
+    return _check_text(what, value)
+
+
+def _text_or_none(what: str, value: object) -> str | None:
+    return None if value is None else _text(what, value)
+
+
+def _check_text(what: str, value: str) -> str:
+    if "\0" in value:
+        raise InvalidInput(f"{what} holds a NUL character; remove it.")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput(
+            f"{what} holds a lone surrogate, which is not a character; replace it first."
+        ) from None
+    return value

@@ -1,0 +1,86 @@
+-- name: document
+d.key, d.shelf, d.user_id, d.session_id, d.agent_id, d.name, d.version, d.created_at,
+d.updated_at, d.expires_at, d.value, d.digest
+
+-- name: standing
+SELECT d.key, d.shelf, d.user_id, d.session_id, d.agent_id, d.name, d.version, d.created_at
+FROM documents AS d WHERE {at_place}
+
+-- name: at_place
+d.tenant = ? AND d.shelf = ? AND d.user_id = ? AND d.session_id = ? AND d.agent_id = ?
+AND d.name = ?
+
+-- name: document_at
+SELECT {document} FROM documents AS d WHERE {at_place}
+
+-- name: insert_document
+INSERT INTO documents (
+    tenant, shelf, user_id, session_id, agent_id, name,
+    version, created_at, updated_at, expires_at, value, digest
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING key
+
+-- name: update_document
+UPDATE documents SET
+    version = ?, created_at = ?, updated_at = ?, expires_at = ?, value = ?, digest = ?
+WHERE key = ?
+
+-- name: delete_document
+DELETE FROM documents WHERE key = ?
+
+-- name: edition
+e.document, e.version, e.verb, e.at, e.author, e.reason, e.value, e.digest
+
+-- name: insert_edition
+INSERT INTO editions (document, version, verb, at, author, reason, value, digest)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: delete_editions
+DELETE FROM editions WHERE document = ?
+
+-- name: editions
+SELECT {edition} FROM editions AS e WHERE e.document = ? ORDER BY e.version
+
+-- name: last_put
+ORDER BY d.updated_at DESC, d.user_id, d.session_id, d.agent_id, d.name
+
+-- name: shelved
+SELECT {document} FROM (
+    SELECT d.key FROM documents AS d WHERE d.tenant = ? AND d.shelf = ? AND {condition}
+    {last_put} LIMIT ? OFFSET ?
+) AS chosen CROSS JOIN documents AS d ON d.key = chosen.key {last_put}
+
+-- name: expired
+SELECT d.key, d.shelf, d.user_id, d.session_id, d.agent_id, d.name FROM documents AS d
+WHERE d.tenant = ? AND d.shelf = ? AND d.expires_at <= ?
+ORDER BY d.expires_at, d.user_id, d.session_id, d.agent_id, d.name LIMIT ?
+
+-- name: places_after
+SELECT d.shelf, d.user_id, d.session_id, d.agent_id, d.name FROM documents AS d
+WHERE d.tenant = ? AND (d.shelf, d.user_id, d.session_id, d.agent_id, d.name) > (?, ?, ?, ?, ?)
+ORDER BY d.shelf, d.user_id, d.session_id, d.agent_id, d.name LIMIT ?
+
+-- name: count_documents
+SELECT shelf, count(*) FROM documents WHERE tenant = :tenant GROUP BY shelf
+
+-- name: raw_documents
+SELECT key, CAST(shelf AS BLOB), CAST(user_id AS BLOB), CAST(session_id AS BLOB),
+    CAST(agent_id AS BLOB), CAST(name AS BLOB), version, created_at, updated_at, expires_at,
+    CAST(value AS BLOB), digest, CAST(tenant AS BLOB)
+FROM documents WHERE key > ? ORDER BY key LIMIT ?
+
+-- name: raw_editions
+SELECT id, document, version, CAST(verb AS BLOB), at, CAST(author AS BLOB), CAST(reason AS BLOB),
+    CAST(value AS BLOB), digest
+FROM editions WHERE document = ? ORDER BY version
+
+-- name: delete_edition
+DELETE FROM editions WHERE id = ?
+
+-- name: is_stray_edition
+NOT EXISTS (SELECT 1 FROM documents WHERE key = document)
+
+-- name: stray_editions
+SELECT count(*) FROM editions WHERE {is_stray_edition}
+
+-- name: delete_stray_editions
+DELETE FROM editions WHERE {is_stray_edition}
