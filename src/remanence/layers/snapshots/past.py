@@ -1,0 +1,39 @@
+"""What a memory was at an earlier version, from what it is and the history of its changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from remanence.model.memory import MemoryRecord, Revision
+from remanence.remember.draft import same
+
+# What a memory is and stays, and what merely counts.
+FIXED = {"id", "tenant", "user_id", "created_at", "updated_at", "version", "uses", "used_at"}
+COMPARED = tuple(field.name for field in fields(MemoryRecord) if field.name not in FIXED)
+
+
+def at_version(
+    record: MemoryRecord, history: Sequence[Revision], version: int
+) -> MemoryRecord | None:
+    """The record with the fields it had then; None if it never had that version.
+
+    Each change in the history knows the values it replaced; they are put back, newest first.
+    """
+    if version > record.version:
+        return None
+    values: dict[str, Any] = {}
+    for revision in sorted(history, key=lambda one: one.version, reverse=True):
+        if version < revision.version <= record.version:
+            values |= revision.before
+    return replace(record, **values, version=version)
+
+
+def differing(one: MemoryRecord, other: MemoryRecord) -> dict[str, Any]:
+    """The fields in which they differ, with the other's values."""
+    return {
+        name: getattr(other, name)
+        for name in COMPARED
+        if not same(getattr(one, name), getattr(other, name))
+    }
