@@ -210,6 +210,13 @@ class ClusterServers:
         self._finding.succeed()
 
 
+def size_of(server: Server) -> tuple[int, int]:
+    """How many entries, and how many bytes they take with all around them; 0 if it is not told."""
+    entries, memory = server.ask([("DBSIZE",), ("INFO", "memory")]) or (0, {})
+    used = memory.get("used_memory", 0) if isinstance(memory, dict) else 0
+    return (entries if isinstance(entries, int) else 0), used if isinstance(used, int) else 0
+
+
 def reason_of(error: BaseException) -> str:
     """Why a server could not be used, in words of our own.
 

@@ -21,7 +21,7 @@ MAX_INTEGER = 2**63 - 1
 # Names other memory systems use for types, and what they are here.
 KNOWN_AS = {
     "short_term": "message",
-    "working": "working memory, which a later version brings",
+    "working": "working memory: memory.working.set(key, value, session_id=…)",
     "long_term": "semantic",
     "fact": "semantic",
     "context": "episodic",
@@ -112,27 +112,33 @@ def metadata_of(value: object) -> dict[str, Any]:
         return {}
     if not isinstance(value, Mapping):
         raise InvalidInput(f"metadata must be a mapping, not {type(value).__name__}.")
-    copied = _Copier().mapping("metadata", value, 0)
+    copied = _Copier("metadata").mapping("metadata", value, 0)
     size = len(json.dumps(copied))
     if size > MAX_METADATA:
         raise InvalidInput(f"metadata takes {size:,} bytes as JSON; at most {MAX_METADATA:,} fit.")
     return copied
 
 
+def json_of(what: str, value: object) -> Any:
+    """A copy of any JSON value: text, numbers, booleans, None, lists, mappings with text keys."""
+    return _Copier(what).plain(what, value, 0)
+
+
 class _Copier:
     """Copies nested data; counts what it copies, since a small value may hold itself many times."""
 
-    def __init__(self) -> None:
+    def __init__(self, whole: str) -> None:
+        self._whole = whole
         self._left = MAX_METADATA
 
     def mapping(self, what: str, value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
-        named = ((text_of("A metadata key", key, 128), item) for key, item in value.items())
+        named = ((text_of(f"A {self._whole} key", key, 128), item) for key, item in value.items())
         return {key: self.plain(f"{what}[{key!r}]", item, depth + 1) for key, item in named}
 
     def plain(self, what: str, value: object, depth: int) -> Any:
         self._left -= 1
         if self._left < 0:
-            raise InvalidInput(f"metadata holds more than {MAX_METADATA:,} values.")
+            raise InvalidInput(f"{self._whole} holds more than {MAX_METADATA:,} values.")
         if depth > MAX_DEPTH:
             raise InvalidInput(f"{what} is nested deeper than {MAX_DEPTH} levels.")
         if value is None or isinstance(value, bool):
@@ -146,8 +152,8 @@ class _Copier:
         if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
             return [self.plain(f"{what}[{n}]", item, depth + 1) for n, item in enumerate(value)]
         raise InvalidInput(
-            f"{what} is a {type(value).__name__}; metadata takes text, numbers, booleans, lists "
-            "and mappings (pass dates as .isoformat())."
+            f"{what} is a {type(value).__name__}; {self._whole} takes text, numbers, booleans, "
+            "lists and mappings (pass dates as .isoformat())."
         )
 
 

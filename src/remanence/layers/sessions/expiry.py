@@ -1,0 +1,83 @@
+"""What has run out: when the clock is believed, and when a refresh is worth a durable write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+
+from remanence.errors import InvalidInput
+from remanence.layers.cleanup import DOUBTFUL, days_before
+from remanence.model.accept import moment_of
+from remanence.model.document import Address, Document, Shelf
+from remanence.model.scope import Reach
+from remanence.model.session import later
+from remanence.ports.store import Documents
+
+# A refresh that moves the stored end by less than this share of the time to live is not written.
+WORTH = 0.01
+
+
+def due(used_at: datetime, expires_at: datetime, ttl_s: float, now: datetime) -> bool:
+    """Whether a use now moves the stored end on by more than `WORTH` of the time to live.
+
+    Never back: who uses a session while the clock stands years behind must not end it. After such
+    a time the moment of use lies behind the end by more than a life, and is worth a write too.
+    """
+    worth = timedelta(seconds=WORTH * ttl_s)
+    return later(now, ttl_s) - expires_at > worth or now - used_at > worth
+
+
+def expired(
+    store: Documents, tenant: str, shelf: Shelf, now: datetime | None, clock_now: datetime
+) -> Iterator[list[Address]]:
+    """Erase what has run out, some at a time; `now` is the caller's word, else the clock's.
+
+    The clock's is doubted as in `believed`: see `doubt`.
+    """
+    if now is None:
+        doubt(clock_now, lambda n: _at(store, tenant, shelf, n))
+    moment = clock_now if now is None else moment_of("now", now)
+    while gone := store.expire(tenant, shelf, moment):
+        yield gone
+
+
+def doubt(now: datetime, put_at: Callable[[int], datetime | None]) -> None:
+    """Refuse a clock that has probably jumped ahead.
+
+    Where something was last put more than a year ago, something must also have been put in the
+    last year and in the year before it. `put_at(n)` is when the n-th was, the last one first.
+    """
+    year, two_years = (days_before(now, n * DOUBTFUL.days) for n in (1, 2))
+    after_now, after_year = (_count_after(moment, put_at) for moment in (now, year))
+    oldest = put_at(after_year)
+    if oldest is None:
+        return
+    if after_year == after_now or oldest <= two_years:
+        raise InvalidInput(
+            f"The clock says {now:%Y-%m-%d}, and what is there was last used on "
+            f"{oldest:%Y-%m-%d} with more than a year of silence since: the clock may be wrong. "
+            "If it is right, pass now= to say so."
+        )
+
+
+def _count_after(moment: datetime, put_at: Callable[[int], datetime | None]) -> int:
+    """How many were put after the moment: found by halving, since they are in order."""
+
+    def is_after(n: int) -> bool:
+        at = put_at(n)
+        return at is not None and at > moment
+
+    most = 1
+    while is_after(most - 1):
+        most *= 2
+    low, high = most // 2, most - 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if is_after(middle) else (low, middle)
+    return low
+
+
+def _at(store: Documents, tenant: str, shelf: Shelf, n: int) -> datetime | None:
+    everyone = Reach(tenant=tenant, all_users=True)
+    found: list[Document] = store.shelved(everyone, shelf, limit=1, offset=n)
+    return found[0].updated_at if found else None

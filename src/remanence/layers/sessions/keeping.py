@@ -1,0 +1,203 @@
+"""Where a session is read and written: the store first, the cache as far as it can be believed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from remanence.clock import Clock
+from remanence.errors import Conflict, NotFound, StoreError
+from remanence.layers.cleanup import days_before
+from remanence.layers.sessions.expiry import WORTH, due
+from remanence.layers.sessions.records import address_of, changed, copy_of, put_of
+from remanence.model.document import Address, Document, Shelf
+from remanence.model.scope import Reach
+from remanence.model.session import LONGEST_TTL_S, Session
+from remanence.ports.session_cache import SessionCache, SessionCopy, SessionKey
+from remanence.ports.store import Documents
+
+# For how long a copy is believed that nobody has compared with the store.
+TRUSTED = timedelta(seconds=30)
+# Each lost race means that another writer has won one, so this many are lost by few.
+TRIES = 100
+PAGE = 500
+SLACK_DAYS = WORTH * LONGEST_TTL_S / 86_400
+
+Change = Callable[[SessionCopy], SessionCopy | None]
+
+
+class SessionStore(Documents, Protocol):
+    """What sessions need of a store."""
+
+    @property
+    def identity(self) -> str:
+        """As in `Upkeep`."""
+
+
+class Kept:
+    """The sessions of a tenant, in a store and in a cache."""
+
+    def __init__(self, store: SessionStore, tenant: str, clock: Clock, cache: SessionCache) -> None:
+        self._store = store
+        self._tenant = tenant
+        self._clock = clock
+        self._cache = cache
+
+    def key(self, address: Address) -> SessionKey:
+        """What the cache knows the session by."""
+        return SessionKey(
+            store=self._store.identity,
+            tenant=self._tenant,
+            session_id=address.name,
+            user_id=address.user_id,
+        )
+
+    def stored(self, address: Address) -> Document | None:
+        """The store's document, whatever state the session is in."""
+        return next(iter(self._store.documents(self._tenant, [address])), None)
+
+    def used(self, address: Address) -> SessionCopy:
+        """The session, used now: from a copy that is to be believed, else from the store."""
+        key, now = self.key(address), self._clock.now()
+        seen = self._cache.load(key)
+        if seen is not None and trusted(seen.verified, now) and not _due(seen, now):
+            return self._touched(address, seen, now)
+        try:
+            found = self._refreshed(address, now)
+        except NotFound:
+            if seen is not None:
+                self._cache.remove([key])
+            raise
+        self._cache.keep(key, found, seen)
+        return found
+
+    def begin(self, address: Address, new: SessionCopy) -> Session:
+        """Put a new session where none is alive, else `Conflict`."""
+        for _ in range(TRIES):
+            now, document = self._clock.now(), self.stored(address)
+            before = None if document is None else copy_of(document, now)
+            if before is not None and lives(before, now):
+                raise Conflict(
+                    f"The session {address.name!r:.80} is alive; go on with `get`, or `end` it "
+                    "first."
+                )
+            with suppress(Conflict):
+                return self._put(address, _after(new, before), now, "created", before)
+        raise _busy(address)
+
+    def change(self, address: Address, verb: str, apply: Change) -> Session:
+        """Read, change, put back; again when another writer was faster. None changes nothing."""
+        for _ in range(TRIES):
+            now = self._clock.now()
+            before = self._alive(address, now)
+            after = apply(before)
+            if after is None:
+                return before.session
+            with suppress(Conflict):
+                return self._put(address, after, now, verb, before)
+        raise _busy(address)
+
+    def living(self, reach: Reach, since: datetime | None) -> Iterator[list[Session]]:
+        """Sessions alive, by pages in the order of the store; those used `since` are among them."""
+        now, offset = self._clock.now(), 0
+        oldest = None if since is None else days_before(since, SLACK_DAYS)
+        while page := self._store.shelved(reach, Shelf.SESSION, limit=PAGE, offset=offset):
+            found = [copy for one in page if lives(copy := copy_of(one, now), now)]
+            yield self._as_last_used([copy.session for copy in found], now)
+            offset += len(page)
+            if oldest is not None and page[-1].updated_at < oldest:
+                return
+
+    def _as_last_used(self, sessions: list[Session], now: datetime) -> list[Session]:
+        addresses = [address_of(one.id, one.user_id) for one in sessions]
+        used = self._cache.used([self.key(address) for address in addresses])
+        return [
+            replace(session, active_at=_later_of(session.active_at, at, now))
+            for session, at in zip(sessions, used, strict=True)
+        ]
+
+    def _touched(self, address: Address, copy: SessionCopy, now: datetime) -> SessionCopy:
+        if not copy.session.alive(now):
+            raise _missing(address)
+        if copy.session.ended_at is not None:
+            return copy
+        self._cache.touch(self.key(address), copy.ttl_s, now)
+        return changed(copy, active_at=now)
+
+    def _refreshed(self, address: Address, now: datetime) -> SessionCopy:
+        """The session as the store has it, with its end moved there if that is worth it."""
+        for _ in range(TRIES):
+            copy = self._alive(address, now)
+            if not _due(copy, now):
+                break
+            put = put_of(address, copy, now, verb="used", expected=copy.edition)
+            try:
+                [document] = self._store.put(self._tenant, [put])
+            except Conflict:
+                continue
+            except StoreError:  # a read is not refused because nobody can write just now
+                break
+            return copy_of(document, now)
+        return copy if copy.session.ended_at is not None else changed(copy, active_at=now)
+
+    def _alive(self, address: Address, now: datetime) -> SessionCopy:
+        document = self.stored(address)
+        copy = None if document is None else copy_of(document, now)
+        if copy is None or not copy.session.alive(now):
+            raise _missing(address)
+        return copy
+
+    def _put(
+        self,
+        address: Address,
+        copy: SessionCopy,
+        now: datetime,
+        verb: str,
+        before: SessionCopy | None,
+    ) -> Session:
+        expected = before.edition if before else 0
+        put = put_of(address, copy, now, verb=verb, expected=expected)
+        [document] = self._store.put(self._tenant, [put])
+        done = copy_of(document, now)
+        self._cache.keep(self.key(address), done)
+        return done.session
+
+
+def trusted(verified: datetime | None, now: datetime) -> bool:
+    """Whether a copy is young enough; one from the future tells of a wrong clock."""
+    return verified is not None and timedelta(0) <= now - verified < TRUSTED
+
+
+def _due(copy: SessionCopy, now: datetime) -> bool:
+    session = copy.session
+    return session.ended_at is None and due(session.active_at, session.expires_at, copy.ttl_s, now)
+
+
+def lives(copy: SessionCopy, now: datetime) -> bool:
+    """Whether it has neither ended nor run out."""
+    return copy.session.ended_at is None and copy.session.alive(now)
+
+
+def _after(new: SessionCopy, before: SessionCopy | None) -> SessionCopy:
+    """A new life counts on, so that nobody takes its versions for those of the one before."""
+    return changed(new, version=before.session.version + 1) if before else new
+
+
+def _later_of(stored: datetime, cached: datetime | None, now: datetime) -> datetime:
+    """When it was last used; a moment that has not come yet is not believed of a cache."""
+    return stored if cached is None or cached > now else max(stored, cached)
+
+
+def _missing(address: Address) -> NotFound:
+    return NotFound(
+        f"There is no session {address.name!r:.80} here, or its time has run out; `create` it."
+    )
+
+
+def _busy(address: Address) -> Conflict:
+    return Conflict(
+        f"The session {address.name!r:.80} changes faster than it can be written; try again."
+    )
