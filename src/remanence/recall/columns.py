@@ -32,6 +32,7 @@ _WORD = re.compile(r"\w+")
 _DTYPES: dict[str, type[np.generic]] = {
     "key": np.int64,
     "session": np.int32,
+    "place": np.int32,
     "speaker": np.int32,
     "agent": np.int32,
     "happened": np.int64,
@@ -95,7 +96,8 @@ class Columns:
     """One row per memory, ordered by session, time and key, so that neighbours stand together."""
 
     key: Keys
-    session: NDArray[np.int32]
+    session: NDArray[np.int32]  # whose turns are neighbours; a summary is nobody's neighbour
+    place: NDArray[np.int32]  # the session it belongs to, summaries too
     speaker: NDArray[np.int32]
     agent: NDArray[np.int32]
     happened: NDArray[np.int64]
@@ -174,7 +176,8 @@ def changed(columns: Columns, keys: Iterable[int], traits: Iterable[Trait]) -> C
 def _arrays(traits: list[Trait], lexicons: Lexicons) -> dict[str, NDArray[Any]]:
     fields: dict[str, list[Any]] = {
         "key": [t.key for t in traits],
-        "session": [lexicons.sessions.number(t.session) for t in traits],
+        "session": [lexicons.sessions.number(_spoken_in(t)) for t in traits],
+        "place": [lexicons.sessions.number(t.session) for t in traits],
         "speaker": [lexicons.speakers.number(t.speaker) for t in traits],
         "agent": [lexicons.agents.number(t.agent) for t in traits],
         "happened": [t.happened for t in traits],
@@ -189,6 +192,10 @@ def _arrays(traits: list[Trait], lexicons: Lexicons) -> dict[str, NDArray[Any]]:
         "flags": [t.flags for t in traits],
     }
     return {name: np.array(fields[name], dtype) for name, dtype in _DTYPES.items()}
+
+
+def _spoken_in(trait: Trait) -> str | None:
+    return None if trait.kind == Kind.SUMMARY else trait.session
 
 
 def _joined(chunks: list[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:

@@ -38,7 +38,7 @@ def conditions(
         yield "agent_id", columns.agent == wanted
     if query.reach.session_id is not None:
         wanted = _number(columns.lexicons.sessions, query.reach.session_id)
-        yield "session_id", columns.session == wanted
+        yield "session_id", columns.place == wanted
     if query.where is not None:
         yield "filters", _mask(columns, source.keys(partition, query.where))
 

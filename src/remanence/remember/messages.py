@@ -9,12 +9,12 @@ from typing import Any
 
 from remanence.errors import InvalidInput
 from remanence.model.accept import label_of, metadata_of, moment_of, text_of
+from remanence.remember.echo import RECALLED, unechoed
+from remanence.remember.tool_calls import CALL_ID, CALLS, NO_OUTPUT, spelled, tool_fields
 
 FIELDS = frozenset({"role", "name", "content", "at", "id", "metadata"})
 # What chat APIs put beside the text; a log may hold it, a memory does not.
-API_FIELDS = frozenset(
-    {"tool_calls", "tool_call_id", "refusal", "annotations", "audio", "function_call"}
-)
+API_FIELDS = frozenset({CALLS, CALL_ID, "refusal", "annotations", "audio", "function_call"})
 LONGEST = 10_000_000  # the setting max_text goes no higher; the record is checked against it
 
 
@@ -30,12 +30,31 @@ class Message:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-def message_of(given: Mapping[str, Any], number: int) -> Message | None:
+def message_of(given: Mapping[str, Any], number: int, *, tools: bool = False) -> Message | None:
     """A message from a mapping like {"role": "user", "name": "Ana", "content": "…", "at": when}.
 
-    None for a turn that is a tool call or a picture and says nothing in words.
+    None for a turn that says nothing in words, and for one that only repeats what memory had put
+    into the prompt. With `tools`, tool calls and their answers are kept in the metadata, and one
+    without words has a text that tells of it.
     """
     where = f"messages[{number}]"
+    _check_fields(where, given)
+    kept = tool_fields(where, given) if tools else {}
+    content = _content(where, given, kept)
+    if content is None:
+        return None
+    at = given.get("at")
+    return Message(
+        content=content,
+        role=_label(where, "role", given),
+        name=_label(where, "name", given),
+        at=None if at is None else moment_of(f"{where}['at']", at),
+        id=_label(where, "id", given),
+        metadata=metadata_of(metadata_of(given.get("metadata")) | kept),
+    )
+
+
+def _check_fields(where: str, given: object) -> None:
     if not isinstance(given, Mapping):
         raise InvalidInput(f"{where} must be a mapping with 'role' and 'content'.")
     unknown = set(given) - FIELDS - API_FIELDS
@@ -44,19 +63,22 @@ def message_of(given: Mapping[str, Any], number: int) -> Message | None:
             f"{where} has {sorted(map(str, unknown))[0]!r}; known: {', '.join(sorted(FIELDS))}. "
             "Put anything else into its 'metadata'."
         )
+
+
+def _content(where: str, given: Mapping[str, Any], kept: Mapping[str, Any]) -> str | None:
     content = _joined(where, given.get("content"))
     wordless = content is None or (isinstance(content, str) and not content.strip())
     if wordless and (set(given) & API_FIELDS or _in_parts(given.get("content"))):
-        return None
-    at = given.get("at")
-    return Message(
-        content=text_of(f"{where}['content']", content, LONGEST),
-        role=_label(where, "role", given),
-        name=_label(where, "name", given),
-        at=None if at is None else moment_of(f"{where}['at']", at),
-        id=_label(where, "id", given),
-        metadata=metadata_of(given.get("metadata")),
-    )
+        return _told(kept, NO_OUTPUT)
+    own = unechoed(text_of(f"{where}['content']", content, LONGEST))
+    return _told(kept, RECALLED) if own is None else own
+
+
+def _told(kept: Mapping[str, Any], answer: str) -> str | None:
+    """What stands for a turn without words of its own: its calls, or that a tool answered."""
+    if CALLS in kept:
+        return spelled(kept[CALLS])
+    return answer if CALL_ID in kept else None
 
 
 def _label(where: str, name: str, given: Mapping[str, Any]) -> str | None:

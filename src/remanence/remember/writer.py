@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from remanence.clock import Clock
-from remanence.errors import EmbedderError
+from remanence.errors import EmbedderError, NotFound
 from remanence.model.accept import text_of
-from remanence.model.memory import MemoryRecord
-from remanence.model.write import Action, Batch, Insert, Pieces, Receipt, Remove, Revise
+from remanence.model.memory import Association, MemoryRecord, State
+from remanence.model.write import Action, Batch, Insert, Pieces, Receipt, Remove, Revise, Written
 from remanence.ports.embedder import Embedder
 from remanence.ports.store import Progress, Store
+from remanence.remember import lineage
 from remanence.remember.embed import embedded
 
 CHUNK = 256
 INSTALMENT = 16
 MAX_RECEIPT = 256
+TRIES = 5
+_SPOKEN = {"text", "speaker"}  # what vectors are made of
 
 
 class Writer:
-    """Turns records and changes into batches. An embedder that fails delays vectors, not writes."""
+    """Turns records and changes into batches. An embedder that fails delays vectors, not writes.
+
+    What was summarised from a memory that changes or goes is archived or erased along with it.
+    """
 
     def __init__(self, store: Store, embedder: Embedder, clock: Clock) -> None:
         self._store = store
@@ -56,7 +63,6 @@ class Writer:
         reason: str | None,
     ) -> MemoryRecord:
         """Change a record from what it was to `after`; a new text is embedded anew."""
-        spoken_anew = "text" in changes or "speaker" in changes
         change = Revise(
             id=record.id,
             changes=changes,
@@ -64,7 +70,7 @@ class Writer:
             at=self._clock.now(),
             actor=actor,
             reason=reason,
-            pieces=self._pieces([after])[0] if spoken_anew else None,
+            pieces=self._pieces([after])[0] if changes.keys() & _SPOKEN else None,
             expected=record.version,
         )
         written = self._write(record.tenant, [change])[0]
@@ -89,10 +95,72 @@ class Writer:
         if actions:
             self._write(records[0].tenant, actions)
 
+    def revise_all(
+        self,
+        changed: Sequence[tuple[MemoryRecord, Mapping[str, Any]]],
+        *,
+        verb: str,
+        actor: str | None = None,
+        reason: str | None = None,
+        leave: Container[str] = (),
+    ) -> list[MemoryRecord]:
+        """Give several records of a tenant new values, to each its own, together.
+
+        Summaries in `leave` stay what they are, though what they were made of changes.
+        """
+        if not changed:
+            return []
+        spoken = [replace(record, **new) for record, new in changed if new.keys() & _SPOKEN]
+        made = dict(zip((r.id for r in spoken), self._pieces(spoken), strict=True))
+        now = self._clock.now()
+        actions = [
+            Revise(
+                id=record.id,
+                changes=new,
+                verb=verb,
+                at=now,
+                actor=actor,
+                reason=reason,
+                pieces=made.get(record.id),
+                expected=record.version,
+            )
+            for record, new in changed
+        ]
+        written = self._write(changed[0][0].tenant, actions, leave=leave)
+        self._pay_some(changed[0][0].tenant)
+        return written
+
     def remove(self, records: Sequence[MemoryRecord]) -> None:
         """Erase records and everything stored with them, together."""
-        if records:
+        while records:
             self._write(records[0].tenant, [Remove(id=record.id) for record in records])
+            records = lineage.torn(self._store, records, self._clock.now())
+
+    def derive(self, record: MemoryRecord, sources: Sequence[MemoryRecord], key: str) -> Written:
+        """Store a summary with links to what it was made of; once for each key.
+
+        `NotFound` if a source is gone; `Conflict` if what the key wrote was erased since.
+        """
+        action = Insert(record=record, pieces=self._pieces([record])[0])
+        written = self._batch(record.tenant, [action], _receipt(key, key), _links(record, sources))
+        self._pay_some(record.tenant)
+        return written
+
+    def rederive(
+        self, record: MemoryRecord, changes: Mapping[str, Any], sources: Sequence[MemoryRecord]
+    ) -> MemoryRecord:
+        """Give a summary new values, and links to what it is also made of now."""
+        after = replace(record, **changes)
+        now = self._clock.now()
+        change = Revise(
+            id=record.id,
+            changes=changes,
+            verb="summarised",
+            at=now,
+            pieces=self._pieces([after])[0] if changes.keys() & _SPOKEN else None,
+            expected=record.version,
+        )
+        return self._write(record.tenant, [change], links=_links(record, sources))[0]
 
     def embed_missing(self, tenant: str, progress: Progress | None = None) -> int:
         """Embed what has no vectors of the present embedder yet; stop and go on at any time."""
@@ -135,10 +203,73 @@ class Writer:
                 self._settled.add(tenant)
 
     def _write(
-        self, tenant: str, actions: Sequence[Action], receipt: Receipt | None = None
+        self,
+        tenant: str,
+        actions: Sequence[Action],
+        receipt: Receipt | None = None,
+        links: Sequence[Association] = (),
+        leave: Container[str] = (),
     ) -> list[MemoryRecord]:
-        batch = Batch(tenant=tenant, at=self._clock.now(), actions=tuple(actions), receipt=receipt)
-        return list(self._store.write(batch).records)
+        """Do the actions and what follows from them for summaries; the actions' own records."""
+        for last in range(TRIES):
+            also = self._consequences(tenant, actions, leave)
+            try:
+                written = self._batch(tenant, [*actions, *also], receipt, links)
+                break
+            except NotFound:  # perhaps a summary that another process has just removed
+                if not also or last == TRIES - 1:
+                    raise
+        later = self._consequences(tenant, actions, leave)
+        if missed := [action for action in later if isinstance(action, Revise)]:
+            self._batch(tenant, missed)
+        own = sum(not isinstance(action, Remove) for action in actions)
+        return list(written.records)[:own]
+
+    def _consequences(
+        self, tenant: str, actions: Sequence[Action], leave: Container[str]
+    ) -> list[Action]:
+        gone = [action.id for action in actions if isinstance(action, Remove)]
+        changed = [a.id for a in actions if isinstance(a, Revise) and lineage.shows(a.changes)]
+        handled = {*gone, *(action.id for action in actions if isinstance(action, Revise))}
+        erased = lineage.derived(self._store, tenant, gone) if gone else []
+        handled |= {record.id for record in erased}
+        outdated = lineage.derived(self._store, tenant, changed) if changed else []
+        now = self._clock.now()
+        return [
+            *(Remove(id=record.id) for record in erased),
+            *(
+                Revise(id=r.id, changes={"state": State.ARCHIVED}, verb="outdated", at=now)
+                for r in lineage.standing(outdated)
+                if r.id not in handled and r.id not in leave
+            ),
+        ]
+
+    def _batch(
+        self,
+        tenant: str,
+        actions: Sequence[Action],
+        receipt: Receipt | None = None,
+        links: Sequence[Association] = (),
+    ) -> Written:
+        now = self._clock.now()
+        return self._store.write(
+            Batch(
+                tenant=tenant, at=now, actions=tuple(actions), receipt=receipt, links=tuple(links)
+            )
+        )
+
+
+def _links(record: MemoryRecord, sources: Sequence[MemoryRecord]) -> list[Association]:
+    return [
+        Association(
+            source=record.id,
+            target=source.id,
+            type=lineage.SUMMARISES,
+            strength=1.0,
+            created_at=record.updated_at,
+        )
+        for source in sources
+    ]
 
 
 def _receipt(key: str, request: object) -> Receipt:

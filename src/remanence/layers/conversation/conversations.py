@@ -1,0 +1,379 @@
+"""The verbs of conversations."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import date, datetime
+from typing import Any
+from uuid import UUID
+
+from remanence.clock import Clock
+from remanence.errors import InvalidInput, NotFound, RemanenceError
+from remanence.layers.conversation.chat import tokens_of
+from remanence.layers.conversation.deriving import Deriving
+from remanence.layers.conversation.described import Descriptions, conversation_of
+from remanence.layers.conversation.making import Summarise
+from remanence.layers.conversation.summaries import Summaries
+from remanence.layers.conversation.thread import Thread
+from remanence.layers.conversation.window import fitted
+from remanence.model import accept
+from remanence.model.conversation import Conversation, Level, Window
+from remanence.model.hit import Hits
+from remanence.model.memory import Kind, MemoryRecord, State
+from remanence.model.query import MAX_LIMIT, check_limit
+from remanence.model.scope import Reach, Scope
+from remanence.ports.language_model import LanguageModel
+from remanence.ports.store import Store
+from remanence.remember.draft import fields_of, record_of
+from remanence.remember.messages import message_of
+from remanence.remember.writer import Writer
+from remanence.text.summary import summarise
+
+WITHIN = ("everywhere", "conversation", "window")
+SPOKEN = (Kind.MESSAGE, Kind.SUMMARY)
+AT_ONCE = 8  # segments an append makes; the next ones make the rest
+CALLS_BEFORE = 16  # messages read beyond the window, to find the call of its first answer
+
+
+class Conversations:
+    """Conversations of one tenant: a session of a user is one as soon as a message is in it."""
+
+    def __init__(
+        self,
+        store: Store,
+        writer: Writer,
+        search: Callable[..., Hits],
+        tenant: str,
+        clock: Clock,
+        new_id: Callable[[], UUID],
+        max_text: int,
+        window_messages: int,
+        window_tokens: int,
+        model: LanguageModel | None = None,
+        said: Callable[[Sequence[MemoryRecord]], object] | None = None,
+        forgotten: Callable[[Sequence[MemoryRecord], bool], object] | None = None,
+        extract: Summarise = summarise,
+    ) -> None:
+        """`said` hears of messages once stored, `forgotten` of those gone, and if erased."""
+        self._store = store
+        self._writer = writer
+        self._search = search
+        self._tenant = tenant
+        self._clock = clock
+        self._new_id = new_id
+        self._max_text = max_text
+        self._sizes = (window_messages, window_tokens)
+        self._said = said
+        self._forgotten = forgotten
+        self._described = Descriptions(store, tenant, clock)
+        deriving = Deriving(store, writer, clock, new_id)
+        self._summaries = Summaries(store, deriving, model, extract)
+
+    # -- say
+
+    def append(
+        self,
+        messages: Iterable[Mapping[str, Any]],
+        *,
+        session_id: str,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        source: str | None = None,
+        trust: float = 1.0,
+        idempotency_key: str | None = None,
+    ) -> builtins.list[MemoryRecord]:
+        """Add messages at the end of a conversation, together or not at all; durable on return.
+
+        Each is {"role", "content"} and optionally "name", "at", "id", "metadata", "tool_calls",
+        "tool_call_id". What memory itself had put into a prompt is cut out, and a message that
+        was nothing else is passed over. What leaves the window is summarised, without a model.
+        """
+        shared: dict[str, Any] = {"user_id": user_id, "agent_id": agent_id}
+        shared |= {"session_id": _named(session_id), "source": source, "trust": trust}
+        given = accept.several("messages", messages)
+        read = [message_of(message, n, tools=True) for n, message in enumerate(given)]
+        fields = [shared | fields_of(message) for message in read if message is not None]
+        records = [self._record(each) for each in fields]
+        if not records:
+            return []
+        stored = self._writer.insert(self._tenant, records, fields, idempotency_key)
+        if stored[0].id == records[0].id:
+            self._after(stored, self._thread(session_id, user_id))
+        return stored
+
+    def describe(
+        self,
+        session_id: str,
+        *,
+        title: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+    ) -> Conversation:
+        """Give a conversation a title, metadata, or both; what is left out stays as it is."""
+        self._described.put(_named(session_id), user_id, agent_id, title, metadata)
+        return self.get(session_id, user_id=user_id)
+
+    # -- read
+
+    def get(self, session_id: str, *, user_id: str | None = None) -> Conversation:
+        """The conversation; `NotFound` if nothing was said in it and nobody described it."""
+        spans = self._store.spans(self._thread(session_id, user_id).reach, limit=1)
+        described = self._described.of([(session_id, user_id)])
+        if not spans and not described:
+            raise NotFound(
+                f"There is no conversation {session_id[:64]!r} here; `conversations.list` names "
+                "those there are."
+            )
+        document = next(iter(described.values()), None)
+        return conversation_of(session_id, user_id, next(iter(spans), None), document)
+
+    def list(
+        self,
+        *,
+        user_id: str | None = None,
+        all_users: bool = False,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> builtins.list[Conversation]:
+        """Conversations with messages in them, the one last spoken in first."""
+        check_limit(limit)
+        if isinstance(offset, bool) or not isinstance(offset, int) or not 0 <= offset < 2**63:
+            raise InvalidInput(f"offset must be a whole number, 0 or more; got {offset!r}.")
+        reach = Reach(tenant=self._tenant, user_id=user_id, all_users=all_users)
+        spans = self._store.spans(reach, limit=limit, offset=offset)
+        described = self._described.of([(span.session_id, span.user_id) for span in spans])
+        return [
+            conversation_of(*whose, span, described.get(whose))
+            for span in spans
+            for whose in [(span.session_id, span.user_id)]
+        ]
+
+    def messages(
+        self,
+        session_id: str,
+        *,
+        user_id: str | None = None,
+        limit: int = 100,
+        before: str | datetime | None = None,
+    ) -> builtins.list[MemoryRecord]:
+        """The last `limit` messages, oldest first; with `before`, those before a message or moment.
+
+        A message is named by its id, a moment is a datetime or ISO 8601.
+        """
+        check_limit(limit)
+        thread = self._thread(session_id, user_id)
+        if isinstance(before, str) and _is_id(before):
+            return thread.before(self._message(before, thread), limit)
+        moment = None if before is None else accept.moment_of("before", before)
+        return thread.newest(limit, moment)
+
+    def window(
+        self,
+        session_id: str,
+        *,
+        user_id: str | None = None,
+        max_messages: int | None = None,
+        max_tokens: int | None = None,
+    ) -> Window:
+        """The short-term window: the newest messages that fit, whole, oldest first.
+
+        The newest half of the tokens stays without exception, of what is older the least important
+        go first, and a tool's answer goes with its call. The newest message is always in.
+        """
+        thread = self._thread(session_id, user_id)
+        kept = self._fitted(thread, max_messages, max_tokens)
+        return Window(
+            messages=tuple(kept),
+            tokens=sum(map(tokens_of, kept)),
+            left=max(0, thread.count() - len(kept)),
+            summary=self._told(thread),
+        )
+
+    def search(
+        self,
+        query: str,
+        *,
+        session_id: str | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        within: str = "everywhere",
+        limit: int = 10,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> Hits:
+        """Messages and summaries that answer best: in all conversations, in one, or its window.
+
+        `everywhere` looks in every conversation of the user, whatever `session_id` is.
+        """
+        if within not in WITHIN:
+            raise InvalidInput(f"within must be one of {', '.join(WITHIN)}; got {within!r:.40}.")
+        asked: dict[str, Any] = {"user_id": user_id, "agent_id": agent_id, "until": until}
+        asked |= {"kinds": SPOKEN, "limit": limit, "since": since}
+        if within == "everywhere":
+            return self._search(query, **asked)
+        asked["session_id"] = _named(session_id)
+        if within == "conversation":
+            return self._search(query, **asked)
+        return self._search_window(query, self._thread(session_id, user_id), asked)
+
+    # -- sum up
+
+    def summarise(
+        self, session_id: str, *, user_id: str | None = None, refine: bool = True
+    ) -> builtins.list[MemoryRecord]:
+        """Summarise all that has left the window and is in no summary yet; what was written.
+
+        With `refine` and a language model, the model writes the summaries anew; where it fails,
+        the extracted ones stand.
+        """
+        thread = self._thread(session_id, user_id)
+        window = self._fitted(thread)
+        made = self._summaries.fill(thread, window[0], all_of_it=True) if window else []
+        if refine:
+            made += self._refined(thread, Level.SEGMENT)
+        rolled = self._summaries.roll_up(thread)
+        made += [] if rolled is None else [rolled]
+        if refine:
+            made += self._refined(thread, Level.CONVERSATION)
+        return list({record.id: record for record in made}.values())
+
+    def summary(self, session_id: str, *, user_id: str | None = None) -> str:
+        """What was said before the window, in short; `""` if all of it is in the window."""
+        return self._told(self._thread(session_id, user_id))
+
+    def day(
+        self,
+        day: date | str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        refine: bool = True,
+    ) -> MemoryRecord:
+        """The summary of a user's day (in UTC) over all conversations, made when asked for.
+
+        `NotFound` if nothing was said on that day.
+        """
+        reach = Reach(tenant=self._tenant, user_id=user_id, agent_id=agent_id)
+        made = self._summaries.day(reach, _day(day))
+        return (self._summaries.refine(made) if refine else None) or made
+
+    def forget(
+        self, session_id: str, *, user_id: str | None = None, erase: bool = False
+    ) -> builtins.list[MemoryRecord]:
+        """Forget a conversation: its messages, summaries and description; gives what is forgotten.
+
+        They are archived, or with `erase=True` removed for good.
+        """
+        thread = self._thread(session_id, user_id)
+        records = thread.everything(any_state=accept.truth_of("erase", erase))
+        if erase:
+            self._writer.remove(records)
+        else:
+            self._writer.change_all(records, {"state": State.ARCHIVED}, verb="forgot")
+        self._described.discard(session_id, user_id)
+        if self._forgotten is not None:
+            self._forgotten(records, erase)
+        return records
+
+    # -- inside
+
+    def _record(self, fields: Mapping[str, Any]) -> MemoryRecord:
+        now = self._clock.now()
+        return record_of(
+            fields, tenant=self._tenant, id=str(self._new_id()), now=now, max_text=self._max_text
+        )
+
+    def _thread(self, session_id: str | None, user_id: str | None) -> Thread:
+        reach = Reach(tenant=self._tenant, user_id=user_id, session_id=_named(session_id))
+        return Thread(self._store, reach)
+
+    def _after(self, stored: Sequence[MemoryRecord], thread: Thread) -> None:
+        """The messages are safe: tell of them, and let no trouble with summaries be theirs."""
+        if self._said is not None:
+            self._said(stored)
+        with suppress(RemanenceError):
+            window = self._fitted(thread)
+            if window and self._summaries.fill(thread, window[0], all_of_it=False, most=AT_ONCE):
+                self._summaries.roll_up(thread)
+
+    def _fitted(
+        self, thread: Thread, max_messages: int | None = None, max_tokens: int | None = None
+    ) -> builtins.list[MemoryRecord]:
+        messages = _size("max_messages", max_messages, self._sizes[0])
+        tokens = _size("max_tokens", max_tokens, self._sizes[1])
+        newest = thread.newest(min(messages + CALLS_BEFORE, MAX_LIMIT))
+        return fitted(newest, messages, tokens)
+
+    def _told(self, thread: Thread) -> str:
+        """The summary of the conversation and the segments that are not in it."""
+        whole = next(thread.summaries(Level.CONVERSATION), None)
+        told = [*([whole] if whole else []), *self._summaries.beside(thread, whole)]
+        return "\n".join(record.text for record in told)
+
+    def _refined(self, thread: Thread, level: Level) -> builtins.list[MemoryRecord]:
+        refined = [self._summaries.refine(record) for record in list(thread.summaries(level))]
+        return [record for record in refined if record is not None]
+
+    def _search_window(self, query: str, thread: Thread, asked: Mapping[str, Any]) -> Hits:
+        kept = {record.id: record for record in self._fitted(thread)}
+        if not kept:
+            return Hits()
+        start = min(record.happened_at for record in kept.values())
+        since = asked["since"] and accept.moment_of("since", asked["since"])
+        beside = max(0, thread.count(start) - len(kept))
+        most = min(asked["limit"] + beside, MAX_LIMIT) if _whole(asked["limit"]) else asked["limit"]
+        found = self._search(
+            query,
+            **{**asked, "kinds": Kind.MESSAGE, "limit": most, "since": max(start, since or start)},
+        )
+        hits = [hit for hit in found if hit.memory.id in kept][: asked["limit"]]
+        return Hits(hits, understood=found.understood, degraded=found.degraded)
+
+    def _message(self, id: str, thread: Thread) -> MemoryRecord:
+        found = self._store.get(self._tenant, [accept.id_of(id)])
+        for record in found:
+            if (record.user_id, record.session_id) == (
+                thread.reach.user_id,
+                thread.reach.session_id,
+            ):
+                return record
+        raise accept.missing(id)
+
+
+def _named(session_id: str | None) -> str:
+    if session_id is None:
+        raise InvalidInput("Say which conversation it is: session_id=….")
+    return Scope(tenant="any", session_id=session_id).session_id or ""
+
+
+def _size(what: str, given: int | None, usual: int) -> int:
+    if given is None:
+        return usual
+    if not _whole(given) or not 1 <= given <= 10_000_000:
+        raise InvalidInput(f"{what} must be a whole number, 1 or more; got {given!r:.40}.")
+    return given
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _day(day: object) -> date:
+    if isinstance(day, datetime):
+        return accept.moment_of("day", day).date()
+    if isinstance(day, date):
+        return day
+    try:
+        return date.fromisoformat(day) if isinstance(day, str) else date.fromisoformat("")
+    except ValueError:
+        raise InvalidInput(f"day must be a date like 2026-03-01; got {str(day)[:40]!r}.") from None
+
+
+def _is_id(text: str) -> bool:
+    try:
+        return str(UUID(text)) == text.lower()
+    except ValueError:
+        return False

@@ -1,0 +1,159 @@
+"""The summaries of a conversation at every level, kept in step with what was said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from itertools import islice
+
+from remanence.errors import Conflict, NotFound
+from remanence.layers.conversation.deriving import Deriving
+from remanence.layers.conversation.gaps import gaps
+from remanence.layers.conversation.making import (
+    AT_ONCE,
+    Summarise,
+    digest_of,
+    drafted,
+    length_for,
+    told,
+    turns_of,
+)
+from remanence.layers.conversation.thread import Thread
+from remanence.model.conversation import Level
+from remanence.model.filter import Compare, Filter
+from remanence.model.memory import MemoryRecord
+from remanence.model.scope import Reach
+from remanence.ports.language_model import LanguageModel
+from remanence.ports.store import Store
+from remanence.remember.lineage import SOURCES, sources_of
+
+ROLL_UP = 4  # so many new segments make a new summary of the conversation worth its while
+MODEL = "model"  # in a summary's metadata: the model that wrote it
+TRIES = 5
+
+
+class Summaries:
+    """Finds out which summaries are missing or out of date, and makes them."""
+
+    def __init__(
+        self, store: Store, deriving: Deriving, model: LanguageModel | None, extract: Summarise
+    ) -> None:
+        self._store = store
+        self._deriving = deriving
+        self._model = model
+        self._extract = extract
+
+    def fill(
+        self, thread: Thread, oldest: MemoryRecord, *, all_of_it: bool, most: int | None = None
+    ) -> list[MemoryRecord]:
+        """Summarise what stands before `oldest` and is in no segment; the segments written."""
+        runs = islice(gaps(self._store, thread, oldest, all_of_it=all_of_it), most)
+        written = [self._segment(run) for run in runs]
+        return [record for record in written if record is not None]
+
+    def roll_up(self, thread: Thread) -> MemoryRecord | None:
+        """Bring the summary of a conversation up to date, if enough segments are new."""
+        segments = list(thread.summaries(Level.SEGMENT))[::-1]
+        current = next(thread.summaries(Level.CONVERSATION), None)
+        done = 0 if current is None else int(current.metadata.get(SOURCES, 0))
+        if len(segments) - done < ROLL_UP:
+            return None
+        draft = drafted(Level.CONVERSATION, segments, self._rolled(current, segments))
+        if current is not None:
+            return self._deriving.rewrite(current, draft.fields, draft.sources)
+        session = thread.reach.session_id
+        name = f"conversation:{digest_of(thread.reach.user_id, session)}"
+        return self._deriving.write(draft, name, session)
+
+    def beside(self, thread: Thread, whole: MemoryRecord | None) -> list[MemoryRecord]:
+        """The segments that are not in the summary of the conversation, oldest first."""
+        if whole is None:
+            return list(thread.summaries(Level.SEGMENT))[::-1]
+        after = Compare("happened_at", "gt", whole.happened_at, field=True)
+        newer = list(thread.summaries(Level.SEGMENT, after))
+        if thread.count_summaries(Level.SEGMENT) == whole.metadata.get(SOURCES, 0) + len(newer):
+            return newer[::-1]
+        known = {source.id for source in sources_of(self._store, whole)}
+        return [s for s in thread.summaries(Level.SEGMENT) if s.id not in known][::-1]
+
+    def day(self, reach: Reach, day: date) -> MemoryRecord:
+        """The summary of a user's day, made or brought up to date; `NotFound` if nobody spoke."""
+        thread = Thread(self._store, reach)
+        for _ in range(TRIES):
+            sources = self._said_on(thread, day)
+            if not sources:
+                raise NotFound(f"Nothing was said on {day.isoformat()}, so there is no summary.")
+            made = self._day(thread, day, sources)
+            if made is not None:
+                return made
+        raise Conflict(f"What was said on {day.isoformat()} keeps changing; try again.")
+
+    def refine(self, record: MemoryRecord) -> MemoryRecord | None:
+        """Have the model write a summary anew; None if it did so before, or could not."""
+        if self._model is None or MODEL in record.metadata:
+            return None
+        from remanence.layers.conversation.abstractive import abstract
+
+        turns = turns_of(sources_of(self._store, record))
+        most = length_for(Level(record.metadata["level"]), turns)
+        text = abstract(self._model, turns, record.text, most)
+        if text is None:
+            return None
+        metadata = {**record.metadata, MODEL: self._model.name}
+        return self._deriving.rewrite(record, {"text": text, "metadata": metadata})
+
+    def _segment(self, run: Sequence[MemoryRecord]) -> MemoryRecord | None:
+        draft = drafted(Level.SEGMENT, run, told(Level.SEGMENT, run, self._extract))
+        return self._deriving.write(draft, f"segment:{run[0].id}", run[0].session_id)
+
+    def _rolled(self, current: MemoryRecord | None, segments: Sequence[MemoryRecord]) -> str:
+        """The text of a conversation's summary; that of a very long one goes on from the last."""
+        if current is None or len(segments) <= AT_ONCE:
+            return told(Level.CONVERSATION, segments, self._extract)
+        known = {source.id for source in sources_of(self._store, current)}
+        new = [segment for segment in segments if segment.id not in known]
+        return told(Level.CONVERSATION, new, self._extract, current.text)
+
+    def _day(
+        self, thread: Thread, day: date, sources: Sequence[MemoryRecord]
+    ) -> MemoryRecord | None:
+        made_of = digest_of(*sorted(source.id for source in sources))
+        agent = thread.reach.agent_id
+        current = next(thread.summaries(Level.DAY, *_day_of(day, agent)), None)
+        if current is not None and current.metadata.get("of") == made_of:
+            return current
+        extra = {"day": day.isoformat(), "of": made_of} | ({"for_agent": agent} if agent else {})
+        draft = drafted(Level.DAY, sources, told(Level.DAY, sources, self._extract), **extra)
+        if current is not None:
+            return self._deriving.rewrite(current, draft.fields, draft.sources)
+        name = f"day:{digest_of(thread.reach.user_id, agent, day.isoformat())}"
+        return self._deriving.write(draft, name, None)
+
+    def _said_on(self, thread: Thread, day: date) -> list[MemoryRecord]:
+        """The segments that lie in the day, and its messages that are in none of those."""
+        start, end = _bounds(day)
+        within = (
+            Compare("happened_at", "gte", start, field=True),
+            Compare("happened_at", "lt", end, field=True),
+        )
+        segments = [
+            segment
+            for segment in thread.summaries(Level.SEGMENT, *within)
+            if str(segment.metadata.get("from")) >= start.isoformat()
+        ]
+        covered = {m.id for segment in segments for m in sources_of(self._store, segment)}
+        rest = [m for m in thread.messages(start, end) if m.id not in covered]
+        return sorted([*segments, *rest], key=lambda record: (record.happened_at, record.id))
+
+
+def _day_of(day: date, agent: str | None) -> tuple[Filter, Filter]:
+    whose = Compare("for_agent", "exists", False)
+    if agent is not None:
+        whose = Compare("for_agent", "eq", agent)
+    return Compare("day", "eq", day.isoformat()), whose
+
+
+def _bounds(day: date) -> tuple[datetime, datetime]:
+    start = datetime.combine(day, time(), UTC)
+    end = datetime.max.replace(tzinfo=UTC) if day == date.max else start + timedelta(days=1)
+    return start, end

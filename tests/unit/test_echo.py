@@ -1,0 +1,127 @@
+"""Fences and anti-echo: what memory told is data in a prompt and never comes back as a memory."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remanence.errors import InvalidInput
+from remanence.remember.echo import RECALLED, unechoed
+from remanence.remember.messages import message_of
+from remanence.remember.tool_calls import NO_OUTPUT, spelled
+from remanence.text.fences import Fence, disarmed, fenced, without_fenced
+
+# Texts made of what a hostile writer would try: marks, halves of marks, blanks between letters.
+DEEP = {"b": {"c": {"d": {"e": {"f": {"g": {"h": 1}}}}}}}
+BITS = [*(f"<{name}>" for name in Fence), *(f"</{name}>" for name in Fence)]
+BITS += ["<", "</", ">", "memories", "< / memories >", "<MEMORIES a='b'>", "mem\u200bories", "\n"]
+BITS += [
+    "＜memories>",
+    "&lt;",
+    "Ana lives in Lisbon",
+    " ",
+    "<m\u00ademories>",
+    "<summary>x</summary>",
+]
+texts = st.lists(st.sampled_from(BITS) | st.text(max_size=5), max_size=12).map("".join)
+
+
+@given(st.sampled_from(Fence), texts)
+def test_whatever_is_fenced_is_cut_out_whole(name: Fence, text: str) -> None:
+    assert without_fenced(fenced(name, text)) == ""
+    assert without_fenced(f"Before.\n{fenced(name, text)}\nAfter.") == "Before.\n\nAfter."
+
+
+@given(texts)
+def test_nothing_inside_a_fence_looks_like_one(text: str) -> None:
+    seen = "".join(c for c in disarmed(text).lower() if c.isalnum() or c in "<＜﹤/_")
+    assert not any(f"{mark}{name}" in seen for mark in ("<", "</", "＜", "﹤") for name in Fence)
+    assert disarmed(disarmed(text)) == disarmed(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What does <memories> mean in my prompt?",
+        "Use <details><summary>More</summary> in the page",
+        "a < b and memories > c",
+        "</memories> alone",
+    ],
+)
+def test_talking_about_fences_stays(text: str) -> None:
+    assert without_fenced(text) == text
+
+
+def test_a_block_that_was_cut_off_reaches_to_the_end() -> None:
+    assert without_fenced("Sure:\n<memories>\n- Ana lives in Lisbon\n- Ana li") == "Sure:"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<memories>" * 90_000,
+        "<" + " " * 900_000,
+        "<memories " * 90_000,
+        " " * 900_000 + "<memories></memories>",
+        "\n \n" * 300_000 + "<memories></memories>",
+        "</memories><memories>" * 45_000,
+        "<m" * 450_000,
+    ],
+    ids=["open", "blank", "half", "spaces", "lines", "pairs", "starts"],
+)
+def test_long_hostile_texts_take_no_time(text: str) -> None:
+    began = time.process_time()
+    without_fenced(text)
+    disarmed(text)
+    assert time.process_time() - began < 3
+
+
+def test_a_message_of_nothing_but_echo_is_passed_over() -> None:
+    echo = fenced(Fence.MEMORIES, "Ana lives in Lisbon")
+    assert unechoed(echo) is None
+    assert message_of({"role": "user", "content": echo}, 0) is None
+    kept = message_of({"role": "user", "content": f"{echo}\nAnd Tom?"}, 0)
+    assert kept is not None
+    assert kept.content == "And Tom?"
+
+
+def test_a_tools_recalled_answer_is_kept_as_a_mark_only() -> None:
+    answer = {"role": "tool", "tool_call_id": "c1"}
+    recalled = message_of({**answer, "content": fenced(Fence.MEMORIES, "secret")}, 0, tools=True)
+    empty = message_of({**answer, "content": ""}, 0, tools=True)
+    assert recalled is not None
+    assert empty is not None
+    assert (recalled.content, empty.content) == (RECALLED, NO_OUTPUT)
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ({"function": {"name": "f", "arguments": '{"a": "b", "n": 1}'}}, 'f(a="b", n=1)'),
+        ({"function": {"name": "f", "arguments": "not json"}}, "f(not json)"),
+        ({"function": {"name": "f", "arguments": {"a": [1]}}}, "f(a=[1])"),
+        ({"function": {"name": "f"}}, "f()"),
+        ({"name": "g", "arguments": "[1]"}, "g([1])"),
+        ({"type": "function"}, "tool()"),
+        ({"function": {"name": "f", "arguments": '{"x": "\\ud800\\u0000"}'}}, 'f(x="?\\u0000")'),
+        ({"function": {"name": "f", "arguments": "[" * 50_000}}, None),
+        ({"function": {"name": "f", "arguments": '{"x": "<memories>y</memories>"}'}}, 'f(x="")'),
+    ],
+)
+def test_calls_are_spelled_out(call: dict[str, object], told: str | None) -> None:
+    text = spelled([call])
+    assert text.encode()
+    assert told is None or text == told
+
+
+@pytest.mark.parametrize(
+    "calls",
+    ["search", {"id": 1}, [1], [None], [{"id": "x"}] * 129, [{"id": object()}],
+     [{"function": {"arguments": "x" * 70_000}}], [{"a": DEEP}]],
+)  # fmt: skip
+def test_calls_that_cannot_be_kept_are_refused(calls: object) -> None:
+    with pytest.raises(InvalidInput):
+        message_of({"role": "assistant", "content": None, "tool_calls": calls}, 0, tools=True)
