@@ -1,0 +1,209 @@
+"""The tools a model may call, declared once: schemas and checks are made from this table."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+MOST_RESULTS = 20
+MOST_PAGES = 50
+MAX_ARGUMENTS = 200_000  # characters; far above any block, far below what would hurt
+
+
+class WrongCall(Exception):
+    """A call that does not fit its declaration; the message is for the model that made it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """One argument of a tool. A number may have bounds; a text has at least a character."""
+
+    name: str
+    about: str
+    type: str = "string"
+    required: bool = True
+    low: float | None = None
+    high: float | None = None
+
+    def schema(self, *, strict: bool) -> dict[str, Any]:
+        """Its JSON schema; strictly, what may be left out may instead be null."""
+        optional = strict and not self.required
+        made: dict[str, Any] = {
+            "type": [self.type, "null"] if optional else self.type,
+            "description": self.about,
+        }
+        bounds = {"minimum": self.low, "maximum": self.high}
+        return made | {name: value for name, value in bounds.items() if value is not None}
+
+    def read(self, value: object) -> Any:
+        """The value as the tool takes it, or `WrongCall`."""
+        if self.type == "string":
+            if isinstance(value, str):
+                return value
+            raise WrongCall(f"{self.name} must be a text, not {_shown(value)}.")
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise WrongCall(f"{self.name} must be {self._wanted()}, not {_shown(value)}.")
+        fits = math.isfinite(value) and (self.type != "integer" or value == int(value))
+        if not fits or not self._low() <= value <= self._high():
+            raise WrongCall(f"{self.name} must be {self._wanted()}, not {_shown(value)}.")
+        return int(value) if self.type == "integer" else float(value)
+
+    def _wanted(self) -> str:
+        noun = "a whole number" if self.type == "integer" else "a number"
+        return f"{noun} from {self.low:g} to {self.high:g}"
+
+    def _low(self) -> float:
+        return -math.inf if self.low is None else self.low
+
+    def _high(self) -> float:
+        return math.inf if self.high is None else self.high
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A tool: its name, what it is for, its arguments."""
+
+    name: str
+    about: str
+    parameters: tuple[Parameter, ...]
+
+    def schema(self, *, strict: bool = False) -> dict[str, Any]:
+        """The JSON schema of its arguments. Strictly, every argument is required."""
+        return {
+            "type": "object",
+            "properties": {each.name: each.schema(strict=strict) for each in self.parameters},
+            "required": [each.name for each in self.parameters if each.required or strict],
+            "additionalProperties": False,
+        }
+
+    def read(self, arguments: str | Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments as the tool takes them, or `WrongCall`; null stands for left out."""
+        given = _parsed(arguments) if isinstance(arguments, str) else dict(arguments)
+        known = {each.name: each for each in self.parameters}
+        if extra := sorted(str(name)[:40] for name in given if name not in known):
+            raise WrongCall(f"{self.name} has no argument {extra[0]!r}; it takes {self.takes}.")
+        present = {name: value for name, value in given.items() if value is not None}
+        for each in self.parameters:
+            if each.required and each.name not in present:
+                raise WrongCall(f"{self.name} needs {each.name!r}; it takes {self.takes}.")
+        return {name: known[name].read(value) for name, value in present.items()}
+
+    @property
+    def takes(self) -> str:
+        """Its arguments in a line."""
+        return ", ".join(each.name + ("" if each.required else "?") for each in self.parameters)
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    if len(text) > MAX_ARGUMENTS:
+        raise WrongCall(f"The arguments have more than {MAX_ARGUMENTS:,} characters; send less.")
+    try:
+        found = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        raise WrongCall("The arguments are not valid JSON; send one JSON object.") from None
+    if not isinstance(found, dict):
+        raise WrongCall("The arguments must be one JSON object.")
+    return found
+
+
+def _shown(value: object) -> str:
+    return repr(value)[:40]
+
+
+LABEL = Parameter(name="label", about="the block's label, as it stands in core memory")
+QUERY = Parameter(name="query", about="what to look for, in plain words or as a question")
+LIMIT = Parameter(
+    name="limit",
+    about=f"results per page, 1 to {MOST_RESULTS}; 5 if left out",
+    type="integer",
+    required=False,
+    low=1,
+    high=MOST_RESULTS,
+)
+PAGE = Parameter(
+    name="page",
+    about="which page of results; 1 if left out",
+    type="integer",
+    required=False,
+    low=1,
+    high=MOST_PAGES,
+)
+
+TOOLS: tuple[Tool, ...] = (
+    Tool(
+        name="core_memory_append",
+        about="Add a line at the end of a core memory block. Core memory is always before you; "
+        "keep in it what matters in every conversation.",
+        parameters=(LABEL, Parameter(name="content", about="the line to add")),
+    ),
+    Tool(
+        name="core_memory_replace",
+        about="Replace a passage of a core memory block, e.g. to correct it. The passage must "
+        "occur exactly once; with an empty new_content it is removed.",
+        parameters=(
+            LABEL,
+            Parameter(name="old_content", about="the passage as it stands, letter by letter"),
+            Parameter(name="new_content", about="what stands there instead; may be empty"),
+        ),
+    ),
+    Tool(
+        name="core_memory_insert",
+        about="Insert a line into a core memory block at a place of your choice.",
+        parameters=(
+            LABEL,
+            Parameter(name="content", about="the line to insert"),
+            Parameter(
+                name="line",
+                about="the line to insert it before, counted from 0; -1 is the end",
+                type="integer",
+                low=-1,
+                high=1_000_000,
+            ),
+        ),
+    ),
+    Tool(
+        name="core_memory_rethink",
+        about="Rewrite a whole core memory block: reorganise it, or shorten it when it is full.",
+        parameters=(LABEL, Parameter(name="content", about="all that the block shall hold")),
+    ),
+    Tool(
+        name="archival_memory_insert",
+        about="Remember a fact for good, outside core memory. Write one self-contained statement "
+        "with names and dates; do not store what was already found in memory.",
+        parameters=(
+            Parameter(name="content", about="the statement to remember"),
+            Parameter(
+                name="importance",
+                about="0 (trivial) to 1 (vital)",
+                type="number",
+                required=False,
+                low=0,
+                high=1,
+            ),
+        ),
+    ),
+    Tool(
+        name="archival_memory_search",
+        about="Search long-term memory: facts, events and summaries, not the messages themselves.",
+        parameters=(QUERY, LIMIT, PAGE),
+    ),
+    Tool(
+        name="conversation_search",
+        about="Search the messages of past conversations with this user.",
+        parameters=(QUERY, LIMIT, PAGE),
+    ),
+    Tool(
+        name="conversation_search_date",
+        about="List the messages of past conversations between two dates, oldest first.",
+        parameters=(
+            Parameter(name="start_date", about="first day, like 2026-05-01, or a date and time"),
+            Parameter(name="end_date", about="last day (it is included), or a date and time"),
+            LIMIT,
+            PAGE,
+        ),
+    ),
+)
+BY_NAME: Mapping[str, Tool] = {tool.name: tool for tool in TOOLS}

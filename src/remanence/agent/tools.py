@@ -1,0 +1,246 @@
+"""The memory's tools for a model: schemas to declare them by, one dispatcher to call them by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from remanence.agent.declarations import BY_NAME, TOOLS, WrongCall
+from remanence.agent.echoes import normalised, same_text
+from remanence.agent.results import told_block, told_memories
+from remanence.errors import Conflict, InvalidInput, NotFound
+from remanence.model.memory import Kind, MemoryRecord
+from remanence.model.query import MAX_QUERY
+from remanence.text.fences import without_fenced
+
+if TYPE_CHECKING:
+    from remanence.memory import Memory
+    from remanence.model.block import Block
+
+SOURCE = "agent"
+# Below a user's own 1.0: a model mishears, and a text it read may have told it what to write.
+TRUST = 0.7
+USUAL_RESULTS = 5
+ARCHIVAL = tuple(kind for kind in Kind if kind is not Kind.MESSAGE)
+LOOK_ALIKES = 10
+SPOKEN = {"role": {"ne": "tool"}}  # what tools told a model is not worth telling it again
+
+
+class MemoryTools:
+    """The self-editing tools, bound to one user, agent and session: a model can name no other.
+
+    Make one per conversation and call `refresh` whenever a prompt is made, so that a block which
+    somebody else changed meanwhile is not rewritten unseen. Blocks that all users share are only
+    read, unless `edit_shared`.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        edit_shared: bool = False,
+        author: str = SOURCE,
+    ) -> None:
+        self._memory = memory
+        self._scope: dict[str, Any] = {"user_id": user_id, "agent_id": agent_id}
+        self._session_id = session_id
+        self._edit_shared = edit_shared
+        self._author = author
+        self._visible: frozenset[str] = frozenset()
+        self._recalled: set[str] = set()
+        self._versions: dict[str, int] = {}
+        self.refresh()
+
+    def refresh(self, *, visible: Iterable[str] = (), recalled: Iterable[str] = ()) -> None:
+        """Note what the prompt shows now: the blocks as they are, messages by id, memories' texts.
+
+        What is visible is not found again; what was recalled is not stored again.
+        """
+        blocks = self._memory.blocks.list(**self._scope)
+        self._versions = {block.label: block.version for block in blocks}
+        self._visible = frozenset(visible)
+        self._recalled = {normalised(text) for text in recalled}
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The blocks there are, as of the last `refresh`."""
+        return tuple(self._versions)
+
+    # -- schemas
+
+    def openai(self, *, strict: bool = False) -> list[dict[str, Any]]:
+        """The tools as OpenAI's chat API takes them, and all that speak it.
+
+        With `strict`, in the form of its structured outputs: what may be left out is null instead.
+        """
+        return [
+            {
+                "type": "function",
+                "function": {
+                    "name": tool.name,
+                    "description": tool.about,
+                    "parameters": tool.schema(strict=strict),
+                }
+                | ({"strict": True} if strict else {}),
+            }
+            for tool in TOOLS
+        ]
+
+    def anthropic(self) -> list[dict[str, Any]]:
+        """The tools as Anthropic's messages API takes them."""
+        return [
+            {"name": tool.name, "description": tool.about, "input_schema": tool.schema()}
+            for tool in TOOLS
+        ]
+
+    # -- calls
+
+    def call(self, name: str, arguments: str | Mapping[str, Any]) -> str:
+        """Do what a model asks and tell it how it went. What the model got wrong is never raised.
+
+        A store that fails is: that is not for the model to mend.
+        """
+        return self.attempt(name, arguments)[0]
+
+    def attempt(self, name: str, arguments: str | Mapping[str, Any]) -> tuple[str, bool]:
+        """What `call` tells, and whether it was done."""
+        tool = BY_NAME.get(name) if isinstance(name, str) else None
+        if tool is None:
+            known = ", ".join(BY_NAME)
+            return f"Error: there is no tool {str(name)[:60]!r}; there are {known}.", False
+        run: Callable[..., str] = getattr(self, f"_{tool.name}")
+        try:
+            return run(**tool.read(arguments)), True
+        except WrongCall as error:
+            return f"Error: {error}", False
+        except (InvalidInput, NotFound, Conflict) as error:
+            return f"Error: {error}", False
+
+    # -- core memory
+
+    def _core_memory_append(self, label: str, content: str) -> str:
+        self._check_editable(label)
+        return self._edited(self._memory.blocks.append(label, content, **self._by))
+
+    def _core_memory_replace(self, label: str, old_content: str, new_content: str) -> str:
+        self._check_editable(label)
+        blocks = self._memory.blocks
+        return self._edited(blocks.replace(label, old_content, new_content, **self._by))
+
+    def _core_memory_insert(self, label: str, content: str, line: int) -> str:
+        self._check_editable(label)
+        return self._edited(self._memory.blocks.insert(label, content, line=line, **self._by))
+
+    def _core_memory_rethink(self, label: str, content: str) -> str:
+        self._check_editable(label)
+        seen = self._versions.get(label, 0)
+        try:
+            made = self._memory.blocks.rethink(label, content, version=seen, **self._by)
+        except Conflict:
+            now = self._memory.blocks.get(label, **self._scope)
+            self._versions[label] = now.version
+            raise WrongCall(
+                f"somebody else changed it since you saw it, and nothing was written. "
+                f"{told_block(now)}\nWrite it again so that nothing of this is lost."
+            ) from None
+        return self._edited(made)
+
+    @property
+    def _by(self) -> dict[str, Any]:
+        return {**self._scope, "author": self._author, "reason": self._session_id}
+
+    def _edited(self, block: Block) -> str:
+        self._versions[block.label] = block.version
+        return f"Done. {told_block(block)}"
+
+    def _check_editable(self, label: str) -> None:
+        """Refuse, in words for a model, a block that is not there or not its to change."""
+        try:
+            block = self._memory.blocks.get(label, **self._scope)
+        except NotFound:
+            labels = [each.label for each in self._memory.blocks.list(**self._scope)]
+            known = ", ".join(labels)
+            raise WrongCall(f"there is no block {label!r}; there are {known}.") from None
+        if block.read_only:
+            raise WrongCall(f"the block {label!r} is read-only; you cannot change it.")
+        shared = block.version > 0 and block.user_id != self._scope["user_id"]
+        if shared and not self._edit_shared:
+            raise WrongCall(f"the block {label!r} is shared by all users; you cannot change it.")
+
+    # -- archival memory
+
+    def _archival_memory_insert(self, content: str, importance: float | None = None) -> str:
+        text = without_fenced(content).strip()
+        if not text or self._is_remembered(text):
+            return "Already remembered; nothing was added."
+        self._memory.add(
+            text,
+            **self._scope,
+            kind=Kind.SEMANTIC,
+            importance=importance,
+            source=SOURCE,
+            actor=self._author,
+            origin=self._session_id,
+            trust=TRUST,
+        )
+        return "Remembered."
+
+    def _archival_memory_search(self, query: str, limit: int = USUAL_RESULTS, page: int = 1) -> str:
+        return self._searched(query, ARCHIVAL, limit, page)
+
+    def _is_remembered(self, text: str) -> bool:
+        wanted = normalised(text)
+        if any(same_text(wanted, known) for known in self._recalled):
+            return True
+        hits = self._memory.search(text[:MAX_QUERY], limit=LOOK_ALIKES, **self._scope)
+        return any(normalised(hit.memory.text) == wanted for hit in hits)
+
+    # -- conversations
+
+    def _conversation_search(self, query: str, limit: int = USUAL_RESULTS, page: int = 1) -> str:
+        return self._searched(query, (Kind.MESSAGE,), limit, page)
+
+    def _conversation_search_date(
+        self, start_date: str, end_date: str, limit: int = USUAL_RESULTS, page: int = 1
+    ) -> str:
+        since, until = _moment("start_date", start_date), _moment("end_date", end_date, last=True)
+        if until <= since:
+            raise WrongCall("end_date lies before start_date; swap them.")
+        found = self._memory.find(
+            kinds=Kind.MESSAGE,
+            filters=SPOKEN,
+            since=since,
+            until=until,
+            limit=limit + 1,
+            offset=limit * (page - 1),
+            newest_first=False,
+            **self._scope,
+        )
+        return self._told([(record, record.text) for record in found], limit, page)
+
+    def _searched(self, query: str, kinds: tuple[Kind, ...], limit: int, page: int) -> str:
+        wanted = limit * page + 1 + len(self._visible)
+        hits = self._memory.search(query, kinds=kinds, filters=SPOKEN, limit=wanted, **self._scope)
+        found = [(hit.memory, hit.passage) for hit in hits if hit.memory.id not in self._visible]
+        return self._told(found[limit * (page - 1) :], limit, page)
+
+    def _told(self, found: list[tuple[MemoryRecord, str]], limit: int, page: int) -> str:
+        self._recalled |= {normalised(record.text) for record, _ in found[:limit]}
+        return told_memories(found[:limit], page, more=len(found) > limit)
+
+
+def _moment(what: str, text: str, *, last: bool = False) -> datetime:
+    """A date or a date and time; a bare last day counts to its end, and no zone means UTC."""
+    try:
+        read = datetime.fromisoformat(text.strip())
+        whole_day = last and len(text.strip()) <= len("2026-05-01")
+        read = read if read.tzinfo else read.replace(tzinfo=UTC)
+        return read + timedelta(days=1) if whole_day else read
+    except (ValueError, OverflowError):
+        raise WrongCall(
+            f"{what} must be a date like 2026-05-01 or 2026-05-01T18:30; got {text[:40]!r}."
+        ) from None

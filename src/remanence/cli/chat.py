@@ -1,0 +1,278 @@
+"""`rem chat`: talk with a model that remembers, in a terminal or through a pipe."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from remanence.cli import terminal
+from remanence.cli.common import AsJson, Database, Opening, Tenant, opening
+from remanence.cli.outcome import FAILED, answer, form_of, guarded
+from remanence.errors import RemanenceError
+
+if TYPE_CHECKING:
+    from remanence.agent import Agent
+    from remanence.agent.events import Answer, Event
+    from remanence.memory import Memory
+
+User = Annotated[str | None, typer.Option("--user-id", "--user", "-u", help="who talks")]
+AgentId = Annotated[
+    str | None, typer.Option("--agent-id", "--agent", "-a", help="which agent answers")
+]
+Session = Annotated[
+    str | None,
+    typer.Option("--session-id", "--session", "-s", help="the conversation to go on with"),
+]
+Model = Annotated[str | None, typer.Option("--model", help="the model to ask, as in llm_model")]
+Url = Annotated[
+    str | None, typer.Option("--url", help="its OpenAI-compatible address, as in llm_url")
+]
+Once = Annotated[
+    str | None, typer.Option("--once", help="say this, print the answer and end; - reads stdin")
+]
+MaxTokens = Annotated[int, typer.Option("--max-tokens", help="budget of the context")]
+ShowContext = Annotated[
+    bool, typer.Option("--show-context", help="show what the context is made of")
+]
+Offline = Annotated[bool, typer.Option("--offline", help="ask no model; show what it would get")]
+NoTools = Annotated[bool, typer.Option("--no-tools", help="let the model not edit its memory")]
+
+HELP = """\
+/blocks          core memory as it stands
+/undo LABEL      take back the last change of a block
+/search WORDS    search long-term memory
+/context         what the last context was made of
+/quit            leave (as does Ctrl-D); Ctrl-C ends an answer"""
+NO_MODEL = (
+    "No language model was asked (set llm_url and llm_model, or pass --url and --model). "
+    "What it would get:"
+)
+UNASKED = "No language model was asked. What it would get:"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("chat", rich_help_panel="Layers")(_chat)
+
+
+def _chat(
+    context: typer.Context,
+    user_id: User = None,
+    agent_id: AgentId = None,
+    session_id: Session = None,
+    model: Model = None,
+    url: Url = None,
+    once: Once = None,
+    max_tokens: MaxTokens = 4_000,
+    show_context: ShowContext = False,
+    offline: Offline = False,
+    no_tools: NoTools = False,
+    as_json: AsJson = False,
+    database: Database = None,
+    tenant: Tenant = None,
+) -> None:
+    """Talk with a language model that remembers; without one, see what it would be sent."""
+    if as_json and once is None:
+        raise typer.BadParameter("--json goes with --once.")
+    form = form_of(as_json)
+    with guarded(form):
+        opened = opening(context, database, tenant)
+        with _memory(opened, "" if offline else url, model) as memory:
+            from remanence.agent import Agent
+
+            agent = Agent(
+                memory,
+                user_id=user_id,
+                agent_id=agent_id,
+                session_id=session_id,
+                max_tokens=max_tokens,
+                tools=not no_tools,
+            )
+            chat = _Chat(memory, agent, user_id, agent_id, show_context, offline)
+            if as_json:
+                answer(agent.ask(_said(str(once))), form, None, lambda _: None)
+                return
+            failed = chat.once(_said(once)) if once is not None else chat.converse()
+    if failed:
+        raise typer.Exit(FAILED)
+
+
+def _said(once: str) -> str:
+    from remanence.cli.values import piped_text
+
+    return piped_text("--once") if once == "-" else once
+
+
+def _memory(opened: Opening, url: str | None, model: str | None) -> Memory:
+    from remanence.memory import Memory
+
+    return Memory(
+        opened.database,
+        tenant=opened.tenant,
+        config=opened.config,
+        llm_url=url,
+        llm_model=model,
+    )
+
+
+@dataclass(slots=True)
+class _Chat:
+    """One conversation at the terminal."""
+
+    memory: Memory
+    agent: Agent
+    user_id: str | None
+    agent_id: str | None
+    show_context: bool
+    offline: bool
+    last: Answer | None = None
+
+    def once(self, text: str) -> bool:
+        self._tell(self.agent.stream(text))
+        return False
+
+    def converse(self) -> bool:
+        """Line by line until the input ends; whether anything failed that nobody could see."""
+        from remanence.cli.screens import note
+
+        seen = sys.stdin.isatty()
+        failed = False
+        if seen:
+            note("/help lists the commands.")
+        for line in _lines(seen):
+            if line == "/quit":
+                break
+            try:
+                self._heed(line)
+            except RemanenceError as error:
+                failed = True
+                message = f"Error: {terminal.shown(str(error))}"
+                terminal.stderr().print(message, style="red", soft_wrap=True)
+        whose = f"-u {quote(self.user_id)} " if self.user_id else ""
+        note(f"Go on with: rem chat {whose}--session {quote(self.agent.session_id)}")
+        return failed and not seen
+
+    def _heed(self, line: str) -> None:
+        from remanence.cli.screens import note
+
+        try:
+            if line.startswith("/"):
+                self._command(line)
+            else:
+                self._tell(self.agent.stream(line))
+        except KeyboardInterrupt:
+            _emit("\n")
+            note("Ended; the answer is not remembered.")
+
+    def _tell(self, events: Iterator[Event]) -> None:
+        from remanence.agent.events import Done, TextPiece, ToolAnswered, Warned
+        from remanence.cli.screens import note
+
+        open_line = False
+        for event in events:
+            match event:
+                case TextPiece(text):
+                    _emit(terminal.shown(text))
+                    open_line = not text.endswith("\n")
+                    continue
+                case ToolAnswered(use):
+                    told = f"[{use.call.name}: {'done' if use.done else use.result}]"
+                case Warned(message):
+                    told = f"[{message}]"
+                case Done(answered):
+                    self.last = answered
+                    told = ""
+                case _:
+                    continue
+            if open_line:
+                _emit("\n")
+                open_line = False
+            if told:
+                note(told)
+        self._told(self.last)
+
+    def _told(self, answered: Answer | None) -> None:
+        from remanence.cli.screens import note
+
+        if answered is None:
+            return
+        if answered.offline:
+            note(UNASKED if self.offline else NO_MODEL)
+            for message in answered.messages:
+                _emit(terminal.shown(f"[{message['role']}]\n{message['content']}\n\n"))
+        if self.show_context:
+            note(answered.context.table())
+
+    def _command(self, line: str) -> None:
+        from remanence.cli.screens import note
+
+        name, _, rest = line.partition(" ")
+        scope = {"user_id": self.user_id, "agent_id": self.agent_id}
+        match name, rest.strip():
+            case "/blocks", "":
+                for block in self.memory.blocks.list(**scope):
+                    size = f"{block.characters:,}/{block.limit:,}"
+                    _emit(terminal.shown(f"{block.label} ({size})\n{block.value or '(empty)'}\n\n"))
+            case "/undo", label if label:
+                block = self.memory.blocks.undo(label, **scope, author="user", reason="rem chat")
+                _emit(terminal.shown(f"{block.label}\n{block.value}\n"))
+            case "/search", query if query:
+                self._search(query)
+            case "/context", "":
+                note(self.last.context.table() if self.last else "Nothing was asked yet.")
+            case _:
+                note(HELP)
+
+    def _search(self, query: str) -> None:
+        from remanence.cli.screens import note, show_hit
+
+        hits = self.memory.search(query, user_id=self.user_id, agent_id=self.agent_id)
+        for rank, hit in enumerate(hits, 1):
+            show_hit(rank, hit)
+        if not hits:
+            note("Nothing found.")
+
+
+def _lines(seen: bool) -> Iterator[str]:
+    """What is typed or piped in, line by line; blank lines are passed over."""
+    from remanence.cli.screens import note
+
+    if seen:
+        import readline  # noqa: F401 - makes `input` edit and recall lines
+    prompt = "> " if sys.stdout.isatty() else ""
+    while True:
+        try:
+            line = input(prompt) if seen else _piped_line()
+        except EOFError:
+            return
+        except KeyboardInterrupt:
+            _emit("\n")
+            note("/quit or Ctrl-D leaves.")
+            continue
+        if line.strip():
+            yield line.strip()
+
+
+def _piped_line() -> str:
+    """The next line; bytes that are no UTF-8 stay recognisable, so that only this line fails."""
+    data = sys.stdin.buffer.readline()
+    if not data:
+        raise EOFError
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _emit(text: str) -> None:
+    """Text to stdout at once, in UTF-8 whatever the locale says."""
+    data = text.encode("utf-8", "backslashreplace")
+    buffer = getattr(sys.stdout, "buffer", None)
+    if buffer is None:
+        sys.stdout.write(data.decode())
+    else:
+        sys.stdout.flush()
+        buffer.write(data)
+    sys.stdout.flush()
