@@ -31,9 +31,9 @@ BATCH = 20
 COPY = f"""
 import sys
 from remanence.testing.copies import opened
-from remanence.transfer import entries
+from remanence.transfer import copying, documents, entries
 from remanence.transfer.copying import copy_store
-entries.BATCH = {BATCH}
+entries.BATCH, documents.BATCH, copying.LINKS = {BATCH}, 5, 3
 source, target = opened(sys.argv[1]), opened(sys.argv[2])
 print("go", flush=True)
 copy_store(source, target)
@@ -84,13 +84,21 @@ def ended(process: subprocess.Popen[bytes]) -> bool:
     return told == b"done\n"
 
 
+def seconds_of(process: subprocess.Popen[bytes]) -> float:
+    """How long one that has just begun takes, without the end of its process."""
+    begun = time.monotonic()
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"done\n"
+    took_s = time.monotonic() - begun
+    ended(process)
+    return took_s
+
+
 def test_a_copy_killed_anywhere_goes_on(source: Path, place: Callable[[], str]) -> None:
     seed = random.randrange(2**32)
     print(f"seed {seed}")
     chance = random.Random(seed)
-    process, begun = started(source, place()), time.monotonic()
-    assert ended(process)
-    took_s = time.monotonic() - begun
+    took_s = seconds_of(started(source, place()))
     with closing(opened(source)) as store:
         whole = everything(store)
         cut_off = sum(_killed_and_resumed(store, source, place(), chance, took_s, whole)
@@ -112,6 +120,7 @@ def _killed_and_resumed(
         assert healthy(target)
         again = copy_store(store, target)
     assert (again.skipped, again.memories, again.links, again.feedback) == (240, 0, 0, 0)
+    assert (again.documents, again.kept.count) == (0, 0)
     assert copied.memories + copied.skipped + copied.replaced == 240
     return not finished
 
@@ -135,6 +144,7 @@ def test_killed_while_memories_are_written_anew(source: Path, place: Callable[[]
         mine, theirs = everything(store), everything(there)
         assert (theirs.records, theirs.histories) == (mine.records, mine.histories)
         assert (theirs.links, theirs.feedback) == (mine.links, mine.feedback)
+        assert theirs.documents == mine.documents
 
 
 def damaged(path: Path, change: str, id: str) -> None:

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from remanence import Memory, RemanenceError
-from remanence.errors import ConfigError, StoreCorrupt, StoreError
+from remanence.errors import ConfigError, InvalidInput, StoreCorrupt, StoreError
+from remanence.transfer import import_chat
 
 TEXTS = [
     f"Note {n}: the parrot of house {n} speaks of the sea and of the weather" for n in range(80)
@@ -168,3 +169,77 @@ def test_a_file_removed_and_made_again_between_uses(tmp_path: Path) -> None:
         assert memory.search("life") == []
         memory.add("second life")
         assert [hit.memory.text for hit in memory.search("life")] == ["second life"]
+
+
+# -- chat histories
+
+SAID = (
+    b'[{"uuid": "k1", "name": "n", "chat_messages": [{"uuid": "m1", "sender": "human", '
+    b'"created_at": "2026-05-01T10:00:00Z", "text": "the parrot speaks"}]}]'
+)
+TREE = (
+    b'[{"id": "c1", "current_node": "a", "mapping": {"a": {"parent": null, "message": {"id": "m1", '
+    b'"author": {"role": "user"}, "content": {"parts": ["the parrot speaks"]}}}}}]'
+)
+
+
+@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("whole", [SAID, TREE], ids=["claude", "chatgpt"])
+def test_damaged_chats_are_refused_or_passed_over(tmp_path: Path, whole: bytes, seed: int) -> None:
+    """Bytes are changed, cut out and doubled; what is read is a whole message or none."""
+    chance = random.Random(seed)
+    raw = bytearray(whole)
+    for _ in range(chance.randint(1, 4)):
+        at = chance.randrange(len(raw))
+        end = min(len(raw), at + chance.randint(1, 12))
+        change = chance.choice(["byte", "cut", "double"])
+        raw[at:end] = {
+            "byte": chance.randbytes(end - at),
+            "cut": b"",
+            "double": bytes(raw[at:end]) * 2,
+        }[change]
+    path = tmp_path / "conversations.json"
+    path.write_bytes(raw)
+    with Memory(tmp_path / "memory.db", embedder="no-such-model") as memory:
+        try:
+            done = import_chat(memory, path)
+        except RemanenceError:
+            assert memory.count() <= 1  # the break may come after the message
+        else:
+            assert memory.count() == done.messages <= 1
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'[{"id": "c", "mapping": ' + b'{"a": ' * 1_000_000,
+        b'[{"uuid": "c", "chat_messages": ' + b"[" * 1_000_000 + b"]" * 1_000_000 + b"}]",
+        b'[{"uuid": "c", "chat_messages": [' + b"9" * 1_000_000 + b"]}]",
+        b'[{"uuid": "c", "chat_messages": [{"created_at": NaN}]}]',
+        b"[" + b"[]," * 100_000 + b"[]]",
+        b'{"a": 1}\n' * 100_000,
+        b"\0" * 1_000_000,
+        b" " * 5_000_000,
+        b"\x1f\x8b\x08" + os.urandom(1000),
+    ],
+    ids=["deep", "nested", "digits", "nan", "lists", "others", "zeros", "spaces", "gzip"],
+)
+def test_chats_that_are_none_are_refused_soon(tmp_path: Path, raw: bytes) -> None:
+    path = tmp_path / "conversations.json"
+    path.write_bytes(raw)
+    with Memory(tmp_path / "memory.db", embedder="no-such-model") as memory:
+        with pytest.raises(InvalidInput):
+            import_chat(memory, path)
+        assert memory.count() == 0
+
+
+def test_a_link_to_a_history_is_followed_and_one_to_nothing_refused(tmp_path: Path) -> None:
+    (tmp_path / "real.json").write_bytes(SAID)
+    (tmp_path / "link.json").symlink_to("real.json")
+    (tmp_path / "loop.json").symlink_to("loop.json")
+    (tmp_path / "gone.json").symlink_to("nowhere.json")
+    with Memory(tmp_path / "memory.db", embedder="no-such-model") as memory:
+        assert import_chat(memory, tmp_path / "link.json").messages == 1
+        for name in ("loop.json", "gone.json"):
+            with pytest.raises(OSError, match=name):
+                import_chat(memory, tmp_path / name)

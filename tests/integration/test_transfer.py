@@ -15,6 +15,7 @@ from remanence.config import Settings
 from remanence.errors import Conflict, InvalidInput
 from remanence.model import accept
 from remanence.model.memory import MemoryRecord, Revision
+from remanence.testing.copies import fill_documents
 from remanence.transfer import export_memory, import_memory, importing, reading
 
 
@@ -37,6 +38,7 @@ def filled(tmp_path: Path) -> Iterator[Memory]:
         memory.associate(a.id, b.id, "led_to", strength=0.25)
         memory.search("Porto", user_id="ana")
         memory.stats()
+        fill_documents(memory.parts.store, "acme")
         yield memory
 
 
@@ -70,6 +72,7 @@ def records(memory: Memory) -> dict[str, tuple[MemoryRecord, list[Revision]]]:
 def test_nothing_is_lost_but_the_tenant(filled: Memory, empty: Memory) -> None:
     done = import_memory(empty, io.BytesIO(exported(filled)))
     assert (done.memories, done.skipped, done.associations, done.dangling) == (2, 0, 1, 0)
+    assert (done.documents, done.kept) == (15, 0)
     before, after = records(filled), records(empty)
     assert {id: history for id, (_, history) in before.items()} == {
         id: history for id, (_, history) in after.items()
@@ -91,14 +94,15 @@ def test_an_import_can_be_run_again(filled: Memory, empty: Memory) -> None:
     import_memory(empty, io.BytesIO(data))
     done = import_memory(empty, io.BytesIO(data + b"\n"))
     assert (done.memories, done.skipped, done.associations) == (0, 2, 1)
+    assert (done.documents, done.kept) == (0, 15)
     assert empty.stats().associations == 1
 
 
 def test_the_first_line_says_what_it_is(filled: Memory) -> None:
     first, *_, last = lines(exported(filled))
-    assert (first["type"], first["version"]) == ("remanence-export", 1)
+    assert (first["type"], first["version"]) == ("remanence-export", 2)
     assert (first["memories"], first["associations"]) == (2, 1)
-    assert last == {"type": "end", "memories": 2, "associations": 1}
+    assert last == {"type": "end", "memories": 2, "associations": 1, "documents": 15}
 
 
 def test_progress_reaches_its_total(filled: Memory, empty: Memory) -> None:
@@ -202,7 +206,8 @@ def test_the_longest_text_fits_a_line() -> None:
     [
         (b"", "not a file that `rem export` made"),
         (b'{"type": "entity"}\n', "not a file that `rem export` made"),
-        (b'{"type": "remanence-export", "version": 2}\n', "update Remanence"),
+        (b'{"type": "remanence-export", "version": 3}\n', "update Remanence"),
+        (b'{"type": "remanence-export", "version": [1]}\n', "update Remanence"),
         (b"\x00\xff\x80 rubbish", "Line 1 is not JSON"),
         (b"[1]\n", "Line 1 is no JSON object"),
         (b'{"type": NaN}', "Line 1 is not JSON"),

@@ -31,7 +31,7 @@ Tenant = Annotated[
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="tell what would be copied, and stop")]
 Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="replace memories that were changed in the target")
+    bool, typer.Option("--overwrite", help="replace what was changed in the target")
 ]
 Unverified = Annotated[bool, typer.Option("--no-verify", help="do not compare at the end")]
 
@@ -51,6 +51,7 @@ class CopyReport:
     replaced: int
     links: int
     feedback: int
+    documents: int
     tenants: int
     identical: bool | None
     digests: tuple[TenantDigests, ...]
@@ -124,6 +125,7 @@ class _Command:
             replaced=copied.replaced,
             links=copied.links,
             feedback=copied.feedback,
+            documents=copied.documents,
             tenants=copied.tenants,
             identical=None if found is None else not differences.count,
             digests=() if found is None else found.tenants,
@@ -203,6 +205,7 @@ def _summary(report: CopyReport) -> str:
     would = "would be " if report.dry_run else ""
     return (
         f"{report.memories:,} memories {would}copied and {report.replaced:,} {would}brought up to "
-        f"date, {report.skipped:,} were there already; {report.links:,} links and "
-        f"{report.feedback:,} pieces of feedback {would}copied; tenants: {report.tenants:,}."
+        f"date, {report.skipped:,} were there already; {report.links:,} links, "
+        f"{report.feedback:,} pieces of feedback and {report.documents:,} documents {would}copied; "
+        f"tenants: {report.tenants:,}."
     )

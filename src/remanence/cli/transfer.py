@@ -4,28 +4,68 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
+from typer.core import TyperGroup
 
 from remanence.cli import terminal
 from remanence.cli.common import AsJson, Database, Opening, Tenant, Yes, confirm, opening
 from remanence.cli.outcome import Form, answer, form_of, guarded
-from remanence.errors import InvalidInput
+from remanence.errors import InvalidInput, NotFound
 from remanence.operations.operation import Group
 
 if TYPE_CHECKING:
     from remanence.config import Settings
-    from remanence.transfer import Exported, Imported
+    from remanence.transfer import ChatImported, Exported, Imported
 
 Target = Annotated[str, typer.Argument(metavar="FILE", help="the file to write; - is stdout")]
 Source = Annotated[str, typer.Argument(metavar="FILE", help="the file to read; - is stdin")]
 Overwrite = Annotated[bool, typer.Option(help="replace a file that is there already")]
 Copy = Annotated[Path, typer.Argument(metavar="BACKUP", help="a file that `rem backup` made")]
+
+
+DEFAULT = "memories"
+IMPORT_HELP = "Read an export: `rem import FILE`; or chat histories: `rem import chat FILE`."
+
+
+class ChatFormat(StrEnum):
+    """Whose export a chat history is; the same words as `remanence.transfer.chat.Format`."""
+
+    AUTO = "auto"
+    CHATGPT = "chatgpt"
+    CLAUDE = "claude"
+    REMANENCE = "remanence"
+
+
+Chats = Annotated[
+    str, typer.Argument(metavar="FILE", help="a .json or .zip file; - is stdin, JSON only")
+]
+Whose = Annotated[ChatFormat, typer.Option("--format", help="whose export it is")]
+User = Annotated[str | None, typer.Option("--user-id", "-u", help="whose conversations they are")]
+AgentId = Annotated[
+    str | None, typer.Option("--agent-id", "--agent", "-a", help="the agent that had them")
+]
+Summarise = Annotated[
+    bool, typer.Option("--summarise", help="summarise what does not fit a conversation's window")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="tell what would be read in, and stop")]
+
+
+class ImportGroup(TyperGroup):
+    """What is not the name of a kind of import is a file that `rem export` made."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the usual kind first where none is named."""
+        named = args and args[0] in (*self.commands, *ctx.help_option_names)
+        if not named and not ctx.resilient_parsing:
+            args = [DEFAULT, *args]
+        return super().parse_args(ctx, args)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +78,10 @@ class Restored:
 def add_to(app: typer.Typer) -> None:
     """Add the commands."""
     app.command("export", rich_help_panel=Group.CARE.value)(_export)
-    app.command("import", rich_help_panel=Group.CARE.value)(_import)
+    imports = typer.Typer(cls=ImportGroup)
+    imports.command(DEFAULT)(_import)
+    imports.command("chat")(_import_chat)
+    app.add_typer(imports, name="import", help=IMPORT_HELP, rich_help_panel=Group.CARE.value)
     app.command("restore", rich_help_panel=Group.CARE.value)(_restore)
 
 
@@ -50,13 +93,14 @@ def _export(
     database: Database = None,
     tenant: Tenant = None,
 ) -> None:
-    """Write every memory, with history and links, as JSON lines."""
+    """Write every memory, with history and links, and every document, as JSON lines."""
     form = form_of(as_json)
     with guarded(form):
         if file != "-" and Path(file).exists() and not overwrite:
             raise InvalidInput(f"{file} exists already; pass --overwrite to replace it.")
         done = _exported(opening(context, database, tenant), file)
-        told = f"{done.memories:,} memories and {done.associations:,} associations written."
+        told = f"{done.memories:,} memories, {done.associations:,} associations and "
+        told += f"{done.documents:,} documents written."
         _finish(done, form if file != "-" else Form.HUMAN, told)
 
 
@@ -71,8 +115,31 @@ def _import(
     form = form_of(as_json)
     with guarded(form):
         done = _imported(opening(context, database, tenant), file)
-        told = f"{done.memories:,} memories and {done.associations:,} associations read"
-        _finish(done, form, f"{told}; {done.skipped:,} memories were here already.")
+        told = f"{done.memories:,} memories, {done.associations:,} associations and "
+        told += f"{done.documents:,} documents read; {done.skipped:,} memories were here already, "
+        told += f"and {done.kept:,} documents."
+        _finish(done, form, told)
+
+
+def _import_chat(
+    context: typer.Context,
+    file: Chats = "-",
+    format: Whose = ChatFormat.AUTO,
+    user: User = None,
+    agent: AgentId = None,
+    summarise: Summarise = False,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+    database: Database = None,
+    tenant: Tenant = None,
+) -> None:
+    """Read the chats of ChatGPT, Claude or your own JSON; only what is not here yet is added."""
+    form = form_of(as_json)
+    with guarded(form):
+        opened = opening(context, database, tenant)
+        given = {"format": format.value, "user_id": user, "agent_id": agent}
+        done = _chats_imported(opened, file, given | {"summarise": summarise, "dry_run": dry_run})
+        _finish(done, form, _told(done))
 
 
 def _restore(
@@ -112,6 +179,43 @@ def _imported(opened: Opening, file: str) -> Imported:
 
     with _read(file) as source, opened.memory() as memory, progress("import") as report:
         return import_memory(memory, source, report)
+
+
+def _chats_imported(opened: Opening, file: str, given: Mapping[str, Any]) -> ChatImported:
+    from remanence.cli.progress import progress
+    from remanence.transfer import import_chat
+
+    if given["dry_run"] and not _is_there(opened):
+        opened = replace(opened, database=":memory:")
+    named: AbstractContextManager[Any] = nullcontext(Path(file))
+    with (
+        _read(file) if file == "-" else named as source,
+        opened.memory() as memory,
+        progress("import") as report,
+    ):
+        return import_chat(memory, source, progress=report, **given)
+
+
+def _is_there(opened: Opening) -> bool:
+    from remanence.wiring import check_there
+
+    try:
+        check_there(opened.settings().database_url)
+    except NotFound:
+        return False
+    return True
+
+
+def _told(done: ChatImported) -> str:
+    would = "would be " if done.dry_run else ""
+    told = f"{done.messages:,} messages of {done.conversations:,} conversations {would}read"
+    told += f"; {done.present:,} messages were here already."
+    if done.summaries:
+        told += f" {done.summaries:,} summaries made."
+    if done.skipped:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in done.skipped.items())
+        told += f" Passed over: {reasons}."
+    return told
 
 
 def _target(settings: Settings) -> str:

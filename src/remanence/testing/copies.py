@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pytest
 
 from remanence.config import load_settings
+from remanence.model.document import Address, Document, Edition, Put, Shelf
 from remanence.model.memory import Association, Feedback, Kind, MemoryRecord, Revision, State
 from remanence.model.scope import Reach
 from remanence.model.write import Insert
@@ -49,6 +50,7 @@ class Everything:
     pieces: dict[str, dict[str, list[Any]]]
     links: set[tuple[str, Association]]
     feedback: Counter[tuple[str, Feedback]]
+    documents: dict[tuple[str, Address], tuple[Document, list[Edition]]]
 
 
 def opened(url: object) -> Store:
@@ -75,7 +77,7 @@ def places(folder: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
 
 def everything(store: Store) -> Everything:
     """Read by other ways than the copy reads."""
-    told = Everything({}, {}, {}, {}, set(), Counter())
+    told = Everything({}, {}, {}, {}, set(), Counter(), {})
     for tenant in store.tenants():
         scanned = list(store.scan(tenant))
         told.order[tenant] = [record.id for _, record in scanned]
@@ -85,11 +87,20 @@ def everything(store: Store) -> Everything:
             told.pieces[id] = _pieces(store, tenant, id)
         told.links.update((tenant, one) for one in store.links(tenant))
         told.feedback.update((tenant, one) for one in store.feedback(tenant))
+        told.documents.update(_documents(store, tenant))
     return told
 
 
+def _documents(
+    store: Store, tenant: str
+) -> Iterator[tuple[tuple[str, Address], tuple[Document, list[Edition]]]]:
+    for shelf in Shelf:
+        for one in store.shelved(all_of(tenant), shelf, limit=100_000):
+            yield (tenant, one.address), (one, store.editions(tenant, one.address))
+
+
 def fill(store: Store, memories: int = 60) -> None:
-    """So many memories in three tenants, with all that can hang on one."""
+    """So many memories in three tenants, with all that can hang on one, and documents."""
     share, rest = divmod(memories, 3)
     _fill_t(store, share + rest)
     for tenant in ("acme", "Ünï © tenant"):
@@ -99,6 +110,41 @@ def fill(store: Store, memories: int = 60) -> None:
         for start in range(0, share, 500):
             add(store, *records[start : start + 500], made=pieces(1, OTHER, n_of(tenant)))
         store.note_feedback(tenant, records[0].id, useful=True, query=ODD, at=NOW)
+    for tenant in ("t", "acme", "Ünï © tenant"):
+        fill_documents(store, tenant)
+
+
+def fill_documents(store: Store, tenant: str, each: int = 3) -> None:
+    """So many documents on every shelf, one of them with editions: changed, and ended by time."""
+    for shelf, n in ((shelf, n) for shelf in Shelf for n in range(each)):
+        address = Address(
+            shelf=shelf,
+            name=f"{ODD[:20]} {n}" if n == 1 else f"{shelf} {n}",
+            user_id="ana" if n % 2 else None,
+            agent_id="bot" if n == 2 else None,
+            session_id="s1" if shelf is Shelf.WORKING else None,
+        )
+        for change in range(n + 1):
+            store.put(tenant, [_put(address, tenant, change, keep=n == 2)])
+
+
+def _put(address: Address, tenant: str, change: int, keep: bool) -> Put:
+    block = {
+        "value": f"{tenant} {change} {ODD}",
+        "limit": 2048,
+        "description": "",
+        "read_only": False,
+    }
+    return Put(
+        address=address,
+        value=block | {"deep": {"z": [1, 2.5, 1.0, None, True, ODD], "a": {}}, "n": change},
+        at=NOW + timedelta(seconds=change, microseconds=1),
+        verb="changed",
+        author="Ben" if change else None,
+        reason=ODD if change else None,
+        expires_at=NOW + timedelta(days=change) if change else None,
+        keep=keep,
+    )
 
 
 def n_of(text: str) -> int:

@@ -1,10 +1,18 @@
-"""Memories on the move: as a file of JSON lines, and from one store into another.
+"""Memories on the move: as a file of JSON lines, from one store into another, out of chats.
 
-A file has memories, their history and associations; a copy has vectors and feedback as well.
-Idempotency keys are in neither.
+A file has memories with their history, associations and documents; a copy has vectors and feedback
+as well. Idempotency keys are in neither.
 """
 
+from remanence.transfer.chat import ChatImported, import_chat
 from remanence.transfer.exporting import Exported, export_memory
 from remanence.transfer.importing import Imported, import_memory
 
-__all__ = ["Exported", "Imported", "export_memory", "import_memory"]
+__all__ = [
+    "ChatImported",
+    "Exported",
+    "Imported",
+    "export_memory",
+    "import_chat",
+    "import_memory",
+]

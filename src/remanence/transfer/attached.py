@@ -6,10 +6,13 @@ Neither can be asked for by memory, so the target's are read once per batch of t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby, islice
 
+from remanence.clock import SystemClock
+from remanence.errors import NotFound
 from remanence.model.memory import Association, Feedback
+from remanence.model.write import Batch
 from remanence.ports.store import Store
 
 BATCH = 20_000
@@ -24,6 +27,18 @@ def paired_links(
         theirs = {_ends(link): link for link in target.links(tenant) if _ends(link) in batch}
         for ends, link in batch.items():
             yield link, theirs.get(ends)
+
+
+def put_links(store: Store, tenant: str, links: Sequence[Association]) -> int:
+    """Put links together, or one by one where an end is missing; how many were put."""
+    if not links:
+        return 0
+    batch = Batch(tenant=tenant, at=SystemClock().now(), actions=(), links=tuple(links))
+    try:
+        store.write(batch)
+    except NotFound:
+        return sum(put_links(store, tenant, [one]) for one in links) if len(links) > 1 else 0
+    return len(links)
 
 
 def paired_feedback(source: Store, target: Store, tenant: str) -> Iterator[tuple[Feedback, bool]]:

@@ -1,7 +1,8 @@
 """A lossless copy of one store into another: stopped at any point, it goes on when run again.
 
-Memories with their history, uses and pieces of every embedder, associations and feedback are
-copied. Receipts of idempotency keys, the change feed and the numbers a store gives are not.
+Memories with their history, uses and pieces of every embedder, associations, feedback, and
+documents with their editions are copied. Receipts of idempotency keys, the change feed and the
+numbers a store gives are not.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ from remanence.model.memory import Association, Feedback
 from remanence.model.scope import Reach
 from remanence.model.write import Action, Batch, Insert, Pieces, Remove
 from remanence.ports.store import Progress, Store
-from remanence.transfer.attached import paired_feedback, paired_links
+from remanence.transfer.attached import paired_feedback, paired_links, put_links
 from remanence.transfer.deciding import Step, decide, pieces_lacking, uses_lacking
 from remanence.transfer.differences import Difference, Differences, Why
+from remanence.transfer.documents import batches, decide_document, named, standing_at
 from remanence.transfer.entries import Entry, Reader
+
+LINKS = 500
 
 Counts = Counter[str]
 
@@ -38,6 +42,7 @@ class Copied:
     replaced: int = 0
     links: int = 0
     feedback: int = 0
+    documents: int = 0
     tenants: int = 0
     kept: Differences = field(default_factory=Differences)
 
@@ -89,6 +94,7 @@ def added(one: Copied, other: Copied) -> Copied:
         replaced=one.replaced + other.replaced,
         links=one.links + other.links,
         feedback=one.feedback + other.feedback,
+        documents=one.documents + other.documents,
         kept=one.kept.with_all(other.kept),
     )
 
@@ -123,6 +129,7 @@ class _TenantCopy:
             self._report(len(batch))
         self._copy_links()
         self._copy_feedback()
+        self._copy_documents()
         return self._result()
 
     def _copy(self, mine: dict[str, Entry], theirs: dict[str, Entry]) -> None:
@@ -188,36 +195,51 @@ class _TenantCopy:
         return touching, [one for one in self._target.feedback(self._tenant) if one.id in ids]
 
     def _hang_again(self, links: Sequence[Association], feedback: Sequence[Feedback]) -> None:
-        for link in links:
-            self._associate(link)
+        put_links(self._target, self._tenant, links)
         for one in feedback:
             self._note(one)
 
     def _copy_links(self) -> None:
+        lacking: list[Association] = []
         for mine, theirs in paired_links(self._source, self._target, self._tenant):
             if mine == theirs:
                 continue
             if theirs and theirs.created_at > mine.created_at and not self._overwrite:
                 self._keep("link", mine.source)
-            elif self._dry_run or self._put_link(mine, theirs):
-                self._counts["links"] += 1
+                continue
+            lacking.append(mine)
+            if theirs is not None and theirs.created_at != mine.created_at and not self._dry_run:
+                # Put again, a link would keep its earlier time.
+                self._target.dissociate(self._tenant, mine.source, mine.target, mine.type)
+            if len(lacking) >= LINKS:
+                self._put_links(lacking)
+                lacking = []
+        self._put_links(lacking)
 
-    def _put_link(self, mine: Association, theirs: Association | None) -> bool:
-        """Associating again would keep the earlier time, so a link of another time goes first."""
-        if theirs is not None and theirs.created_at != mine.created_at:
-            self._target.dissociate(self._tenant, mine.source, mine.target, mine.type)
-        return self._associate(mine)
+    def _put_links(self, links: Sequence[Association]) -> None:
+        """Those with an end that was erased meanwhile are left out."""
+        put = len(links) if self._dry_run else put_links(self._target, self._tenant, links)
+        self._counts["links"] += put
 
     def _copy_feedback(self) -> None:
         for mine, is_there in paired_feedback(self._source, self._target, self._tenant):
             if not is_there and (self._dry_run or self._note(mine)):
                 self._counts["feedback"] += 1
 
-    def _associate(self, link: Association) -> bool:
-        with suppress(NotFound):  # an end was erased meanwhile
-            self._target.associate(self._tenant, link)
-            return True
-        return False
+    def _copy_documents(self) -> None:
+        for mine in batches(self._source, self._tenant):
+            theirs = standing_at(self._target, self._tenant, list(mine))
+            steps = {
+                address: decide_document(one, theirs.get(address), overwrite=self._overwrite)
+                for address, one in mine.items()
+            }
+            for address, step in steps.items():
+                if step is Step.KEEP:
+                    self._keep("document", named(address))
+            chosen = [mine[at] for at, step in steps.items() if step in (Step.ADD, Step.REPLACE)]
+            self._counts["documents"] += len(chosen)
+            if chosen and not self._dry_run:
+                self._target.adopt(self._tenant, chosen)
 
     def _note(self, one: Feedback) -> bool:
         with suppress(NotFound):
@@ -238,6 +260,7 @@ class _TenantCopy:
             replaced=counts[Step.REPLACE.name] + counts[Step.COMPLETE.name],
             links=counts["links"],
             feedback=counts["feedback"],
+            documents=counts["documents"],
             kept=self._kept,
         )
 

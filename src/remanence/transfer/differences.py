@@ -18,10 +18,10 @@ class Why(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that is not alike in both; `id` is the memory it belongs to."""
+    """One thing that is not alike in both; `id` is the memory's, or a document's name."""
 
     tenant: str
-    what: str  # memory, link or feedback
+    what: str  # memory, link, feedback or document
     id: str
     why: Why
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, BinaryIO
 
 from remanence import __version__
@@ -11,6 +11,7 @@ from remanence.errors import NotFound
 from remanence.memory import Memory
 from remanence.operations.rendering import dumped
 from remanence.ports.store import Progress
+from remanence.transfer.document_lines import document_line, edition_line
 from remanence.transfer.lines import FORMAT, VERSION, association_line, memory_line, revision_line
 
 
@@ -20,10 +21,11 @@ class Exported:
 
     memories: int
     associations: int
+    documents: int
 
 
 def export_memory(memory: Memory, file: BinaryIO, progress: Progress | None = None) -> Exported:
-    """Write everything of the memory's tenant, in any state, with histories and associations.
+    """Write everything of the memory's tenant, in any state: histories, links, documents too.
 
     What is written while the export runs may or may not be in it; what was there before is.
     """
@@ -34,9 +36,11 @@ def export_memory(memory: Memory, file: BinaryIO, progress: Progress | None = No
     for link in memory.parts.store.links(memory.tenant):
         _write(file, association_line(link))
         associations += 1
-    _write(file, {"type": "end", "memories": memories, "associations": associations})
+    documents = _documents(memory, file)
+    done = Exported(memories=memories, associations=associations, documents=documents)
+    _write(file, {"type": "end", **asdict(done)})
     file.flush()
-    return Exported(memories=memories, associations=associations)
+    return done
 
 
 def _header(memory: Memory, memories: int, associations: int) -> dict[str, Any]:
@@ -64,6 +68,16 @@ def _memories(memory: Memory, file: BinaryIO, total: int, progress: Progress | N
         done += 1
         if progress:
             progress(done, max(done, total))
+    return done
+
+
+def _documents(memory: Memory, file: BinaryIO) -> int:
+    done = 0
+    for document, editions in memory.parts.store.scan_documents(memory.tenant):
+        _write(file, document_line(document))
+        for edition in editions:
+            _write(file, edition_line(document.address, edition))
+        done += 1
     return done
 
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from remanence.clock import SystemClock
-from remanence.errors import Conflict, EmbedderError, InvalidInput, NotFound
+from remanence.errors import Conflict, EmbedderError, InvalidInput
 from remanence.memory import Memory
-from remanence.model.memory import MemoryRecord, Revision
+from remanence.model.memory import Association, MemoryRecord, Revision
 from remanence.model.write import Batch, Insert, Pieces
 from remanence.ports.store import Progress
 from remanence.remember.embed import embedded
+from remanence.transfer.arriving import Arriving
+from remanence.transfer.attached import put_links
 from remanence.transfer.lines import Line, association_of, check_header, memory_of, revision_of
 from remanence.transfer.reading import NumberedLine, read_lines
 
@@ -22,13 +24,15 @@ BATCH_BYTES = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """How much was read in. `skipped` memories were here already; a `dangling` association
-    leads to a memory that the file does not hold."""
+    """How much was read in. `skipped` memories and `kept` documents were here already; a
+    `dangling` association leads to a memory that the file does not hold."""
 
     memories: int
     skipped: int
     associations: int
     dangling: int
+    documents: int
+    kept: int
 
 
 def import_memory(memory: Memory, file: BinaryIO, progress: Progress | None = None) -> Imported:
@@ -68,6 +72,8 @@ class _Importing:
         self._held: dict[str, _Past] = {}
         self._latest: _Past | None = None
         self._held_bytes = 0
+        self._links: list[Association] = []
+        self._documents = Arriving(memory.parts.store, memory.tenant)
         self._memories = self._skipped = self._associations = self._dangling = 0
         self._ended = False
 
@@ -78,6 +84,8 @@ class _Importing:
         for line in lines:
             self._take(line)
         self._write_held()
+        self._write_links()
+        self._documents.write()
         if not self._ended:
             raise InvalidInput(
                 f"The file ends early: it was cut off. {self._memories:,} memories are here; "
@@ -99,7 +107,11 @@ class _Importing:
                 case "revision":
                     self._attach(line)
                 case "association":
-                    self._associate(line.content)
+                    self._link(line.content)
+                case "document":
+                    self._documents.hold(line)
+                case "edition":
+                    self._documents.attach(line)
                 case "end":
                     self._ended = True
                 case other:
@@ -159,14 +171,18 @@ class _Importing:
         except EmbedderError:
             return [None] * len(records)
 
-    def _associate(self, line: Line) -> None:
-        link = association_of(line)
-        self._write_held()
-        try:
-            self._memory.parts.store.associate(self._memory.tenant, link)
-            self._associations += 1
-        except NotFound:
-            self._dangling += 1
+    def _link(self, line: Line) -> None:
+        if self._held:
+            self._write_held()
+        self._links.append(association_of(line))
+        if len(self._links) >= BATCH:
+            self._write_links()
+
+    def _write_links(self) -> None:
+        links, self._links = self._links, []
+        put = put_links(self._memory.parts.store, self._memory.tenant, links)
+        self._associations += put
+        self._dangling += len(links) - put
 
     def _result(self) -> Imported:
         return Imported(
@@ -174,4 +190,6 @@ class _Importing:
             skipped=self._skipped,
             associations=self._associations,
             dangling=self._dangling,
+            documents=self._documents.taken,
+            kept=self._documents.skipped,
         )

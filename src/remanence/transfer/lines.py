@@ -1,4 +1,7 @@
-"""The lines of an export: a header, memories, each before its revisions, associations, an end."""
+"""The lines of an export: a header, memories, each before its revisions, associations, an end.
+
+Documents come before the end, each before its editions (`document_lines`), since format 2.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,8 @@ from remanence.operations.rendering import plain
 from remanence.remember.draft import changes_of
 
 FORMAT = "remanence-export"
-VERSION = 1
+VERSION = 2
+READABLE = (1, 2)
 
 Line = Mapping[str, Any]
 
@@ -39,18 +43,20 @@ def association_line(link: Association) -> dict[str, Any]:
 def check_header(line: Line) -> None:
     """Refuse what is not an export of ours, or one of a later format."""
     if line.get("type") != FORMAT:
-        raise InvalidInput("This is not a file that `rem export` made; there is nothing to import.")
-    if line.get("version") != VERSION:
         raise InvalidInput(
-            f"The file has format {line.get('version')!r} and this version reads {VERSION}; "
-            "update Remanence."
+            "This is not a file that `rem export` made; chats are read by `rem import chat FILE`."
+        )
+    if line.get("version") not in READABLE:
+        raise InvalidInput(
+            f"The file has format {str(line.get('version'))[:20]!r} and this version reads up to "
+            f"{VERSION}; update Remanence."
         )
 
 
 def memory_of(line: Line, tenant: str, max_text: int) -> MemoryRecord:
     """The memory of a line under the given tenant."""
     values = {n: v for n, v in line.items() if n != "type"}
-    _check_names(values, MemoryRecord, apart=("tenant",))
+    check_names(values, MemoryRecord, apart=("tenant",))
     values["text"] = accept.text_of("text", values["text"], max_text)
     read = {name: READERS.get(name, accept.label_of)(name, v) for name, v in values.items()}
     Scope(tenant=tenant, **{n: read.get(n) for n in ("user_id", "agent_id", "session_id")})
@@ -60,12 +66,12 @@ def memory_of(line: Line, tenant: str, max_text: int) -> MemoryRecord:
 def revision_of(line: Line, max_text: int) -> tuple[str, Revision]:
     """The revision of a line, after the id of its memory."""
     values = {n: v for n, v in line.items() if n not in ("type", "id")}
-    _check_names(values, Revision)
+    check_names(values, Revision)
     before = values.get("before") or {}
     if not isinstance(before, Mapping):
         raise InvalidInput("before must be an object.")
     revision = Revision(
-        version=_whole("version", values["version"]),
+        version=whole("version", values["version"]),
         verb=accept.text_of("verb", values["verb"], 128),
         at=accept.moment_of("at", values["at"]),
         actor=accept.label_of("actor", values.get("actor")),
@@ -78,7 +84,7 @@ def revision_of(line: Line, max_text: int) -> tuple[str, Revision]:
 def association_of(line: Line) -> Association:
     """The association of a line."""
     values = {n: v for n, v in line.items() if n not in ("type", "link")}
-    _check_names(values | {"type": line.get("link")}, Association)
+    check_names(values | {"type": line.get("link")}, Association)
     return Association(
         source=accept.id_of(values["source"]),
         target=accept.id_of(values["target"]),
@@ -88,7 +94,8 @@ def association_of(line: Line) -> Association:
     )
 
 
-def _check_names(values: Line, model: type, apart: tuple[str, ...] = ()) -> None:
+def check_names(values: Line, model: type, apart: tuple[str, ...] = ()) -> None:
+    """Refuse a line with a field that the model does not have, or without one it needs."""
     known = {each.name: each for each in fields(model) if each.name not in apart}
     if unknown := sorted(set(values) - set(known)):
         raise InvalidInput(f"Unknown field {unknown[0]!r}; update Remanence to read it.")
@@ -97,7 +104,8 @@ def _check_names(values: Line, model: type, apart: tuple[str, ...] = ()) -> None
         raise InvalidInput(f"The field {missing[0]!r} is missing.")
 
 
-def _whole(what: str, value: Any) -> int:
+def whole(what: str, value: Any) -> int:
+    """A whole number that a store can keep."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
         raise InvalidInput(f"{what} must be a whole number, 0 or more; got {value!r}.")
     return value
@@ -136,6 +144,6 @@ READERS: Mapping[str, Callable[[str, Any], Any]] = {
     "trust": unit_interval,
     "pinned": _truth,
     "metadata": lambda what, value: accept.metadata_of(value),
-    "version": _whole,
-    "uses": _whole,
+    "version": whole,
+    "uses": whole,
 }

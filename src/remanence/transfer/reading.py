@@ -40,10 +40,14 @@ def _parsed(number: int, raw: bytes) -> Mapping[str, Any]:
         content = json.loads(raw, parse_constant=_refused)
     except (ValueError, RecursionError) as error:
         raise InvalidInput(
-            f"Line {number} is not JSON ({str(error)[:80]}); import what `rem export` wrote."
+            f"Line {number} is not JSON ({str(error)[:80]}); import what `rem export` wrote, or "
+            "chats with `rem import chat FILE`."
         ) from None
     if not isinstance(content, Mapping):
-        raise InvalidInput(f"Line {number} is no JSON object; import what `rem export` wrote.")
+        raise InvalidInput(
+            f"Line {number} is no JSON object, so `rem export` did not write it; "
+            "chats are read by `rem import chat FILE`."
+        )
     return content
 
 

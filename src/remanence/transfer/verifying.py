@@ -13,6 +13,13 @@ from remanence.transfer.attached import paired_feedback, paired_links
 from remanence.transfer.copying import Copied, added, chosen_of, copy_store, counting
 from remanence.transfer.deciding import Step, decide
 from remanence.transfer.differences import Difference, Differences, Why
+from remanence.transfer.documents import (
+    batches,
+    decide_document,
+    document_digest,
+    named,
+    standing_at,
+)
 from remanence.transfer.entries import DIGESTS, Entry, Reader, digest_of, item_digest
 
 Stages = Callable[[str], AbstractContextManager[Progress]]
@@ -107,6 +114,7 @@ class _TenantComparison:
             self._report(len(batch))
         self._compare_links()
         self._compare_feedback()
+        self._compare_documents()
         return TenantDigests(self._tenant, *(f"{each % DIGESTS:032x}" for each in self._sums))
 
     def _compare(self, mine: dict[str, Entry], theirs: dict[str, Entry]) -> None:
@@ -127,6 +135,15 @@ class _TenantComparison:
             digest = item_digest("feedback", mine.id, mine)
             if not self._add(digest, digest if is_there else 0):
                 self._differ("feedback", mine.id, Why.MISSING)
+
+    def _compare_documents(self) -> None:
+        for mine in batches(self._source, self._tenant):
+            theirs = standing_at(self._target, self._tenant, list(mine))
+            for address, one in mine.items():
+                other = theirs.get(address)
+                if not self._add(document_digest(one), document_digest(other) if other else 0):
+                    why = _WHY.get(decide_document(one, other), Why.DIFFERS)
+                    self._differ("document", named(address), why)
 
     def _add(self, mine: int, theirs: int) -> bool:
         self._sums[0] += mine
