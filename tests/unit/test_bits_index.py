@@ -11,6 +11,7 @@ import pytest
 
 from remanence.errors import Closed, StoreError
 from remanence.index.bits import BitsIndex
+from remanence.index.bits.cache_file import CacheFile
 from remanence.model.embedding import Fingerprint, quantised
 from remanence.ports.store import StoredPiece
 from remanence.testing.vector_index import (
@@ -128,6 +129,22 @@ def test_an_unchanged_file_is_not_written_again(source: CountingSource, tmp_path
         index.close()
         written.add(file.stat().st_mtime_ns)
     assert len(written) == 1
+
+
+def test_the_file_is_read_once(
+    source: CountingSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "agent.db.index"
+    first = opened(source, file)
+    first.nearest(1, QUERY, 10)
+    first.close()
+    read: list[int] = []
+    original = CacheFile.read
+    monkeypatch.setattr(CacheFile, "read", lambda self, n: read.append(n) or original(self, n))
+    second = opened(source, file)
+    for _ in range(3):
+        second.nearest(1, QUERY, 10)
+    assert read == [1]
 
 
 def test_small_partitions_need_no_file(source: CountingSource, tmp_path: Path) -> None:

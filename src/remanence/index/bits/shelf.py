@@ -103,7 +103,8 @@ class Shelf:
     def _current(self, number: int) -> Held:
         """The partition from memory, else from the file, else scanned; then moved by the feed."""
         newest = self._source.position(number)
-        for found in (self._held.get(number), self._restored(number)):
+        for look in (self._held.get, self._restored):  # the file only where memory has nothing
+            found = look(number)
             held = None if found is None else self._followed(number, found, newest)
             if held is not None:
                 return held
