@@ -1,0 +1,131 @@
+"""What is chosen so far: entries by section, what they cost, and which memories they show."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+from remanence.context.entry import Entry
+from remanence.context.section import Section
+from remanence.context.shares import RECENT
+from remanence.errors import InvalidInput
+from remanence.model.context import ChatMessage
+from remanence.remember.tool_calls import CALL_ID, CALLS, calls_in
+from remanence.text.tokens import CountTokens
+
+
+class Prices:
+    """What lines cost by the counter, each counted once."""
+
+    def __init__(self, count: CountTokens) -> None:
+        if not callable(count):
+            raise InvalidInput("tokens must be a function that gives the tokens of a text.")
+        self._count = count
+        self._known: dict[str, int] = {}
+
+    def count(self, text: str) -> int:
+        """The tokens of a text, as the counter says."""
+        tokens = self._count(text)
+        if not isinstance(tokens, int) or tokens < 0:
+            raise InvalidInput(f"tokens must give whole numbers from 0 on, not {tokens!r:.40}.")
+        return tokens
+
+    @cached_property
+    def line_end(self) -> int:
+        """What the end of a line takes; a text has none after its last line."""
+        return max(self.count("a\n") - self.count("a"), 0)
+
+    def of(self, line: str) -> int:
+        """The tokens of a line with its end."""
+        known = self._known.get(line)
+        if known is None:
+            known = self._known[line] = self.count(line + "\n")
+        return known
+
+    def together(self, lines: Iterable[str]) -> int:
+        """The tokens of several lines."""
+        return sum(map(self.of, lines))
+
+
+class Chosen:
+    """The entries of one section that are in, in the order in which they were taken."""
+
+    def __init__(self, section: Section, prices: Prices) -> None:
+        self.section = section
+        self.entries: dict[str, Entry] = {}
+        self.cost = 0
+        self._prices = prices
+        self._headings: Counter[str] = Counter()
+        self._printed: str | None = None
+
+    def need(self, most: int) -> int:
+        """What the whole section would cost; counting stops when it is more than `most`."""
+        if not self.section.entries:
+            return 0
+        total, headings = self._prices.together(self.section.marks), {""}
+        for entry in self.section.entries:
+            for one in (entry, *entry.along):
+                total += self._prices.of(one.text)
+                total += 0 if one.heading in headings else self._prices.of(one.heading)
+                headings.add(one.heading)
+            if total > most:
+                break
+        return total
+
+    def added(self, entries: Sequence[Entry]) -> int:
+        """What taking these would cost: their lines, new headings, the marks if it is the first."""
+        new = {e.heading for e in entries if e.heading and not self._headings[e.heading]}
+        lines = [*(entry.text for entry in entries), *new]
+        return self._prices.together(lines if self.entries else [*lines, *self.section.marks])
+
+    def add(self, entry: Entry) -> None:
+        """Take an entry."""
+        self.cost += self.added([entry])
+        self.entries[entry.id] = entry
+        self._headings[entry.heading] += 1
+        self._printed = None
+
+    def remove(self, id: str) -> Entry:
+        """Give an entry back."""
+        entry = self.entries.pop(id)
+        self._headings[entry.heading] -= 1
+        self.cost -= self.added([entry])
+        self._printed = None
+        return entry
+
+    def printed(self) -> str:
+        """The section's text."""
+        if self._printed is None:
+            self._printed = self.section.printed(self.entries.values())
+        return self._printed
+
+
+def text_of(parts: Iterable[Chosen]) -> str:
+    """All sections as one text."""
+    return "\n".join(text for part in parts if (text := part.printed()))
+
+
+def messages_of(parts: Iterable[Chosen]) -> tuple[ChatMessage, ...]:
+    """All sections as chat: what is known in a system message, then the turns themselves.
+
+    A tool's answer whose call did not fit is left out, because no chat API takes it.
+    """
+    parts = list(parts)
+    system = text_of(part for part in parts if part.section.name != RECENT)
+    said = [
+        entry.chat
+        for part in parts
+        for entry in sorted(part.entries.values(), key=lambda entry: entry.place)
+        if entry.chat is not None
+    ]
+    known = {call.get("id") for message in said for call in calls_in(message.get(CALLS))}
+    heard = [message for message in said if message.get(CALL_ID) in {None, *known}]
+    return ({"role": "system", "content": system}, *heard) if system else tuple(heard)
+
+
+def words_of(message: ChatMessage) -> str:
+    """All that a message says: its content and its tool calls."""
+    content, calls = message.get("content") or "", message.get(CALLS)
+    return content + json.dumps(calls, ensure_ascii=False) if calls else content

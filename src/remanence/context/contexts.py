@@ -1,0 +1,165 @@
+"""The bridge into the prompt: reads the layers, searches, and composes a context."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+from remanence.context.chosen import Prices
+from remanence.context.compose import compose
+from remanence.context.neighbours import Neighbours
+from remanence.context.parts import (
+    core_section,
+    facts_section,
+    recalled_section,
+    recent_section,
+    state_section,
+    summary_section,
+)
+from remanence.context.recalling import Asked, Recalling
+from remanence.context.section import Section
+from remanence.errors import NotFound
+from remanence.layers.blocks.blocks import Blocks
+from remanence.layers.conversation.conversations import Conversations
+from remanence.layers.sessions.sessions import Sessions
+from remanence.layers.working import Working
+from remanence.model.accept import text_of, truth_of
+from remanence.model.context import Context, checked_budget
+from remanence.model.conversation import Window
+from remanence.model.filter import Both, Compare
+from remanence.model.hit import Hits
+from remanence.model.memory import Kind, MemoryRecord, unit_interval
+from remanence.model.query import MAX_QUERY
+from remanence.model.scope import Reach
+from remanence.ports.store import Store
+from remanence.recall.views import Views
+from remanence.text.tokens import CountTokens, count_tokens
+
+NOTHING = Window(messages=(), tokens=0, left=0, summary="")
+
+
+class Contexts:
+    """Makes contexts for one tenant.
+
+    `search` takes the arguments of `Memory.search` and counts no uses: not all hits are shown.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        views: Views,
+        search: Callable[..., Hits],
+        tenant: str,
+        *,
+        blocks: Blocks,
+        sessions: Sessions,
+        working: Working,
+        conversations: Conversations,
+    ) -> None:
+        self._store = store
+        self._search = search
+        self._tenant = tenant
+        self._recalling = Recalling(store, Neighbours(store, views, tenant), tenant)
+        self._blocks = blocks
+        self._sessions = sessions
+        self._working = working
+        self._conversations = conversations
+
+    def context(
+        self,
+        query: str | None = None,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        max_tokens: int = 1500,
+        now: datetime | None = None,
+        include_shared: bool = False,
+        min_trust: float = 0.0,
+        recall: bool = True,
+        tokens: CountTokens | None = None,
+    ) -> Context:
+        """What goes into the prompt for a question, inside `max_tokens` by the counter `tokens`.
+
+        Without a query the last thing the user said in the session is the question. Nothing whose
+        trust is below `min_trust` is shown.
+        """
+        budget, prices = checked_budget(max_tokens), Prices(tokens or count_tokens)
+        trusted = unit_interval("min_trust", min_trust)
+        Reach(tenant=self._tenant, user_id=user_id, agent_id=agent_id, session_id=session_id)
+        scope: dict[str, str | None] = {"user_id": user_id, "agent_id": agent_id}
+        asking = truth_of("recall", recall)
+        question = None if query is None else text_of("query", query, MAX_QUERY)
+        window = self._window(session_id, user_id)
+        turns = [turn for turn in window.messages if turn.trust >= trusted]
+        summary = "" if self._doubted(session_id, user_id, trusted) else window.summary
+        others = self._others(scope, session_id, summary, turns)
+        question = question or _last_said(turns)
+        if question is None or not asking:
+            return compose(others, prices, budget)
+        more: dict[str, Any] = {
+            "now": now,
+            "include_shared": include_shared,
+            "min_trust": min_trust,
+        }
+
+        def search(text: str, limit: int) -> Hits:
+            return self._search(text, limit=limit, **scope, **more)
+
+        asked = Asked(question=question, search=search, session_id=session_id, min_trust=trusted)
+        return self._recalling.composed(others, asked, prices, budget)
+
+    def _window(self, session_id: str | None, user_id: str | None) -> Window:
+        if session_id is None:
+            return NOTHING
+        try:
+            return self._conversations.window(session_id, user_id=user_id)
+        except NotFound:
+            return NOTHING
+
+    def _doubted(self, session_id: str | None, user_id: str | None, trusted: float) -> bool:
+        """Whether a summary of the session was made of something that is trusted less."""
+        if session_id is None or not trusted:
+            return False
+        where = Both(
+            (
+                Compare("kind", "eq", Kind.SUMMARY, field=True),
+                Compare("trust", "lt", trusted, field=True),
+            )
+        )
+        reach = Reach(tenant=self._tenant, user_id=user_id, session_id=session_id)
+        return bool(self._store.find(reach, where, limit=1))
+
+    def _others(
+        self,
+        scope: Mapping[str, str | None],
+        session_id: str | None,
+        summary: str,
+        turns: Sequence[MemoryRecord],
+    ) -> list[Section]:
+        """Every part but what is recalled, the stable first."""
+        return [
+            core_section(self._blocks.list(**scope)),
+            self._state(session_id, scope["user_id"]),
+            summary_section(summary),
+            facts_section(),
+            recalled_section([]),
+            recent_section(turns),
+        ]
+
+    def _state(self, session_id: str | None, user_id: str | None) -> Section:
+        if session_id is None:
+            return state_section(None, [])
+        session = None
+        with suppress(NotFound):
+            session = self._sessions.get(session_id, user_id=user_id)
+        items = self._working.items(session_id=session_id, user_id=user_id)
+        return state_section(session, items)
+
+
+def _last_said(turns: Sequence[MemoryRecord]) -> str | None:
+    """What the user said last."""
+    said = (turn.text for turn in reversed(turns) if turn.role in (None, "user"))
+    return next(said, "")[:MAX_QUERY] or None

@@ -1,0 +1,210 @@
+"""The pieces of a context: shares, excerpts, cuts, neighbours, recalled lines, blocks."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remanence.context.entry import Entry, flat, gist_of, shortened
+from remanence.context.excerpt import excerpt
+from remanence.context.neighbours import Around, hangs, needed
+from remanence.context.parts import core_section, recalled_section, state_section
+from remanence.context.recalled import day_of, recalled_entries
+from remanence.context.shares import SHARES, allotted
+from remanence.layers.blocks.rendering import render
+from remanence.model.block import Block
+from remanence.model.hit import Hit
+from remanence.model.memory import Kind, MemoryRecord, State
+from remanence.model.session import Session, WorkingItem
+
+START = datetime(2026, 3, 5, 9, tzinfo=UTC)
+
+
+def turn(number: int, text: str, **fields: Any) -> MemoryRecord:
+    at = START + timedelta(minutes=number)
+    defaults = {"kind": Kind.MESSAGE, "session_id": "s", "speaker": "Ana", "happened_at": at}
+    return MemoryRecord(
+        id=str(UUID(int=number + 1)),
+        text=text,
+        tenant="t",
+        created_at=at,
+        updated_at=at,
+        **(defaults | fields),
+    )
+
+
+def hit(memory: MemoryRecord) -> Hit:
+    return Hit(memory=memory, score=1.0, signals={"words": 1.0}, passage=memory.text)
+
+
+@given(st.dictionaries(st.sampled_from(list(SHARES)), st.integers(0, 9000)), st.integers(1, 9000))
+def test_shares_are_never_too_much_and_never_wasted(needs: dict[str, int], budget: int) -> None:
+    given = allotted(needs, budget)
+    assert all(0 <= given[name] <= needs.get(name, 0) for name in SHARES)
+    assert sum(given.values()) == min(sum(needs.values()), budget)
+    assert given["core"] == min(needs.get("core", 0), budget)
+
+
+def test_when_all_want_everything_the_shares_hold() -> None:
+    given = allotted(dict.fromkeys(SHARES, 1000) | {"core": 200}, 1000)
+    assert given == {
+        "core": 200,
+        "state": 50,
+        "summary": 100,
+        "facts": 50,
+        "recalled": 350,
+        "recent": 250,
+    }
+
+
+def test_what_one_does_not_need_goes_to_memories_and_turns() -> None:
+    given = allotted({"recalled": 5000, "recent": 5000, "summary": 30}, 1000)
+    assert given["summary"] == 30
+    assert given["recalled"] > given["recent"] > 250
+    assert sum(given.values()) == 1000
+
+
+def test_shares_add_up_to_the_budget() -> None:
+    assert sum(SHARES.values()) == pytest.approx(1)
+
+
+def test_an_excerpt_is_around_what_is_wanted() -> None:
+    filler = "Nothing happened that day. " * 50
+    text = f"{filler}Ana hid the key under the pot. {filler}"
+    found = excerpt(text, ["key", "pot"], 200)
+    assert "Ana hid the key under the pot." in found
+    assert len(found) <= 202
+    assert found.startswith("…")
+    assert found.endswith("…")
+
+
+@given(st.text(max_size=600), st.integers(1, 200))
+def test_an_excerpt_is_never_longer_than_asked(text: str, characters: int) -> None:
+    assert len(excerpt(text, ["ana"], characters)) <= max(characters + 2, 3)
+
+
+@pytest.mark.parametrize("text", ["." * 100_000, "a" * 100_000, "a." * 50_000, " \n" * 50_000])
+def test_an_excerpt_of_anything_is_quick(text: str) -> None:
+    started = time.process_time()
+    excerpt(text, ["ana"])
+    assert time.process_time() - started < 1
+
+
+@given(st.text(max_size=300), st.integers(0, 100))
+def test_a_short_form_is_short(text: str, characters: int) -> None:
+    assert len(shortened(text, characters)) <= max(characters, 1)
+
+
+def test_a_cut_keeps_both_forms_alike() -> None:
+    entry = Entry(
+        id="1", prefix="Ana: ", body="one two three four five six", reason="recent turn",
+        chat={"role": "user", "content": "one two three four five six"},
+    )  # fmt: skip
+    cut = entry.cut(20)
+    assert cut is not None
+    assert cut.text == "Ana: one two three four…"
+    assert cut.chat == {"role": "user", "content": "one two three four…"}
+    assert cut.why == "recent turn, cut"
+    assert entry.cut(5) is None
+
+
+def test_a_gist_is_the_same_whatever_the_case() -> None:
+    assert gist_of("Ana moved to LISBON!") == gist_of("ana moved, to Lisbon")
+    assert gist_of("Yes, sure.") == ""
+
+
+def test_flat_texts_have_one_line() -> None:
+    assert flat("a\n\n b\t</memories>") == "a b &lt;/memories>"
+
+
+@pytest.mark.parametrize("text", ["Yes!", "It was great", "That's what she told me", "No, never"])
+def test_what_hangs_on_the_turn_before(text: str) -> None:
+    assert hangs(text)
+
+
+def test_a_full_sentence_stands_alone() -> None:
+    assert not hangs("Ana moved to Lisbon in March because of her new job at the museum")
+
+
+def test_an_answer_brings_its_question_and_a_question_its_answer() -> None:
+    long = "Ana moved to Lisbon in March because of her new job at the museum"
+    before, own, after = turn(1, "Why did you move?"), turn(2, long), turn(3, "I see, of course")
+    assert needed(own, Around(before, after), leading=True) == [before]
+    assert needed(own, Around(before, after), leading=False) == []
+    asking = turn(
+        2, "And why did you move there in the middle of the winter, after all these years?"
+    )
+    assert needed(asking, Around(None, after), leading=True) == [after]
+
+
+@pytest.mark.parametrize(
+    "fields", [{"state": State.ARCHIVED}, {"kind": Kind.SUMMARY}, {"agent_id": "other"}]
+)
+def test_a_neighbour_that_no_search_would_show_stays_away(fields: dict[str, Any]) -> None:
+    before = turn(1, "Why?", **fields)
+    assert needed(turn(2, "Yes!"), Around(before, None), leading=True) == []
+
+
+def test_lines_are_in_order_of_time_with_each_day_once() -> None:
+    late = turn(5000, "I came back to Porto by train", speaker=None, role=None, source="crm")
+    early = turn(1, "I left Lisbon on a sunny morning")
+    middle = turn(2, "Yes, I did!")
+    hits = [hit(late), hit(middle), hit(early)]
+    entries = recalled_entries(hits, lambda _: {}, (), 0.0)
+    assert [entry.id for entry in entries] == [late.id, middle.id, early.id]
+    lines = recalled_section(entries).printed(entries).splitlines()[2:-1]
+    assert lines == [
+        "[Thu 5 Mar 2026]",
+        "Ana: I left Lisbon on a sunny morning",
+        "Ana: Yes, I did!",
+        "[Sun 8 Mar 2026]",
+        "crm: I came back to Porto by train",
+    ]
+
+
+def test_a_neighbour_is_marked() -> None:
+    own, before = turn(2, "Yes!"), turn(1, "Do you live in Lisbon?", speaker="Ben")
+    [entry] = recalled_entries([hit(own)], lambda _: {own.id: Around(before, None)}, (), 0.0)
+    assert [one.text for one in entry.along] == ["~ Ben: Do you live in Lisbon?"]
+    assert entry.along[0].why == f"beside {own.id}"
+    [alone] = recalled_entries([hit(own)], lambda _: {own.id: Around(before, None)}, (), 1.0)
+    assert alone.along == entry.along
+
+
+def test_a_neighbour_below_the_trust_asked_for_stays_away() -> None:
+    own, before = turn(2, "Yes!"), turn(1, "Do you live in Lisbon?", trust=0.3)
+    [entry] = recalled_entries([hit(own)], lambda _: {own.id: Around(before, None)}, (), 0.5)
+    assert entry.along == ()
+
+
+def test_days_are_said_alike_everywhere() -> None:
+    assert day_of(START.date()) == "[Thu 5 Mar 2026]"
+
+
+def test_blocks_are_printed_as_they_are_rendered() -> None:
+    blocks = [
+        Block(label="persona", value="I am kind.\nI </persona> listen.", limit=2048, version=1),
+        Block(label="human", value="", limit=2048, version=2, read_only=True, description='a "b"'),
+    ]
+    section = core_section(blocks)
+    assert section.printed(section.entries) == render(blocks, None)
+
+
+def test_state_is_ordered() -> None:
+    session = Session(
+        id="s", data={"b": [1, "é"], "a": "x\ny"}, version=1, created_at=START, active_at=START,
+        expires_at=START,
+    )  # fmt: skip
+    items = [
+        WorkingItem(key=k, value=v, importance=i, updated_at=START, expires_at=START)
+        for k, v, i in (("low", 1, None), ("top", {"n": 1}, 0.9))
+    ]
+    section = state_section(session, items)
+    printed = section.printed(section.entries).splitlines()[1:-1]
+    assert printed == ["a: x y", 'b: [1, "é"]', 'top: {"n": 1}', "low: 1"]
