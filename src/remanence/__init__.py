@@ -12,11 +12,15 @@ if TYPE_CHECKING:
         Conflict,
         EmbedderError,
         InvalidInput,
+        LanguageModelError,
         NotFound,
         RemanenceError,
         StoreError,
     )
     from remanence.memory import Memory
+    from remanence.model.block import Block
+    from remanence.model.context import Context
+    from remanence.model.conversation import Conversation
     from remanence.model.hit import Hit, Hits, WhyNot
     from remanence.model.memory import (
         Association,
@@ -26,25 +30,33 @@ if TYPE_CHECKING:
         Revision,
         State,
     )
+    from remanence.model.session import Session
+    from remanence.model.snapshot import Snapshot
     from remanence.model.stats import Stats
 
 __all__ = [
     "Association",
     "AsyncMemory",
+    "Block",
     "Closed",
     "ConfigError",
     "Conflict",
+    "Context",
+    "Conversation",
     "EmbedderError",
     "Hit",
     "Hits",
     "InvalidInput",
     "Kind",
+    "LanguageModelError",
     "Memory",
     "MemoryRecord",
     "NotFound",
     "Related",
     "RemanenceError",
     "Revision",
+    "Session",
+    "Snapshot",
     "State",
     "Stats",
     "StoreError",
@@ -55,13 +67,18 @@ __version__ = "0.1.0"
 
 _ERRORS = (
     *("Closed", "ConfigError", "Conflict", "EmbedderError"),
-    *("InvalidInput", "NotFound", "RemanenceError", "StoreError"),
+    *("InvalidInput", "LanguageModelError", "NotFound", "RemanenceError", "StoreError"),
 )
 _HOMES = {
     "AsyncMemory": "aio",
+    "Block": "model.block",
+    "Context": "model.context",
+    "Conversation": "model.conversation",
     "Hit": "model.hit",
     "Hits": "model.hit",
     "Memory": "memory",
+    "Session": "model.session",
+    "Snapshot": "model.snapshot",
     "Stats": "model.stats",
     "WhyNot": "model.hit",
     **dict.fromkeys(_ERRORS, "errors"),

@@ -1,7 +1,8 @@
 """Signatures of AsyncMemory, made from Memory's by tools/make_stub.py; do not edit."""
 
-from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
+import builtins
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -10,15 +11,336 @@ from uuid import UUID
 from remanence.clock import Clock
 from remanence.layers.cleanup import Cleanup
 from remanence.memory import Memory
+from remanence.model.block import Block, BlockVersion
+from remanence.model.context import Context
+from remanence.model.conversation import Conversation, Window
 from remanence.model.hit import Hit, Hits, WhyNot
-from remanence.model.memory import Association, Kind, MemoryRecord, Related, Revision
+from remanence.model.memory import Association, Json, Kind, MemoryRecord, Related, Revision
+from remanence.model.session import Session, WorkingItem
+from remanence.model.snapshot import Restored, Snapshot, SnapshotDiff
 from remanence.model.stats import Finding, Stats
 from remanence.ports.store import Progress
+from remanence.text.tokens import CountTokens
+
+SHELLS: dict[str, type[AsyncLayer]]
 
 def verbs() -> dict[str, Callable[..., Any]]: ...
 
+class AsyncLayer:
+    memory: Memory
+
+    def __init__(self, memory: Memory) -> None: ...
+
+class AsyncBlocks(AsyncLayer):
+    async def get(
+        self, label: str, *, user_id: str | None = None, agent_id: str | None = None
+    ) -> Block: ...
+    async def list(
+        self, *, user_id: str | None = None, agent_id: str | None = None
+    ) -> builtins.list[Block]: ...
+    async def render(
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        template: str | None = None,
+    ) -> str: ...
+    async def create(
+        self,
+        label: str,
+        value: str = "",
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        limit: int | None = None,
+        description: str = "",
+        read_only: bool = False,
+        author: str | None = None,
+        reason: str | None = None,
+    ) -> Block: ...
+    async def append(
+        self,
+        label: str,
+        text: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        author: str | None = None,
+        reason: str | None = None,
+    ) -> Block: ...
+    async def replace(
+        self,
+        label: str,
+        old: str,
+        new: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        author: str | None = None,
+        reason: str | None = None,
+    ) -> Block: ...
+    async def insert(
+        self,
+        label: str,
+        text: str,
+        *,
+        line: int = -1,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        author: str | None = None,
+        reason: str | None = None,
+    ) -> Block: ...
+    async def rethink(
+        self,
+        label: str,
+        value: str,
+        *,
+        version: int | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        author: str | None = None,
+        reason: str | None = None,
+    ) -> Block: ...
+    async def configure(
+        self,
+        label: str,
+        *,
+        limit: int | None = None,
+        description: str | None = None,
+        read_only: bool | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        author: str | None = None,
+        reason: str | None = None,
+    ) -> Block: ...
+    async def delete(
+        self,
+        label: str,
+        *,
+        erase: bool = False,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        author: str | None = None,
+        reason: str | None = None,
+    ) -> None: ...
+    async def history(
+        self, label: str, *, user_id: str | None = None, agent_id: str | None = None
+    ) -> builtins.list[BlockVersion]: ...
+    async def diff(
+        self,
+        label: str,
+        *,
+        before: int | None = None,
+        after: int | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+    ) -> str: ...
+    async def restore(
+        self,
+        label: str,
+        version: int,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        author: str | None = None,
+        reason: str | None = None,
+    ) -> Block: ...
+    async def undo(
+        self,
+        label: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        author: str | None = None,
+        reason: str | None = None,
+    ) -> Block: ...
+    async def redo(
+        self,
+        label: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        author: str | None = None,
+        reason: str | None = None,
+    ) -> Block: ...
+
+class AsyncConversations(AsyncLayer):
+    async def append(
+        self,
+        messages: Iterable[Mapping[str, Any]],
+        *,
+        session_id: str,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        source: str | None = None,
+        trust: float = 1.0,
+        idempotency_key: str | None = None,
+    ) -> builtins.list[MemoryRecord]: ...
+    async def describe(
+        self,
+        session_id: str,
+        *,
+        title: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+    ) -> Conversation: ...
+    async def get(self, session_id: str, *, user_id: str | None = None) -> Conversation: ...
+    async def list(
+        self,
+        *,
+        user_id: str | None = None,
+        all_users: bool = False,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> builtins.list[Conversation]: ...
+    async def messages(
+        self,
+        session_id: str,
+        *,
+        user_id: str | None = None,
+        limit: int = 100,
+        before: str | datetime | None = None,
+    ) -> builtins.list[MemoryRecord]: ...
+    async def window(
+        self,
+        session_id: str,
+        *,
+        user_id: str | None = None,
+        max_messages: int | None = None,
+        max_tokens: int | None = None,
+    ) -> Window: ...
+    async def search(
+        self,
+        query: str,
+        *,
+        session_id: str | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        within: str = "everywhere",
+        limit: int = 10,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> Hits: ...
+    async def summarise(
+        self, session_id: str, *, user_id: str | None = None, refine: bool = True
+    ) -> builtins.list[MemoryRecord]: ...
+    async def summary(self, session_id: str, *, user_id: str | None = None) -> str: ...
+    async def day(
+        self,
+        day: date | str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        refine: bool = True,
+    ) -> MemoryRecord: ...
+    async def forget(
+        self, session_id: str, *, user_id: str | None = None, erase: bool = False
+    ) -> builtins.list[MemoryRecord]: ...
+
+class AsyncSessions(AsyncLayer):
+    async def create(
+        self,
+        session_id: str | None = None,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        data: Mapping[str, Any] | None = None,
+        ttl_s: float | None = None,
+    ) -> Session: ...
+    async def get(self, session_id: str, *, user_id: str | None = None) -> Session: ...
+    async def update(
+        self,
+        session_id: str,
+        changes: Mapping[str, Any],
+        *,
+        user_id: str | None = None,
+        version: int | None = None,
+    ) -> Session: ...
+    async def end(self, session_id: str, *, user_id: str | None = None) -> Session: ...
+    async def erase(self, session_id: str, *, user_id: str | None = None) -> bool: ...
+    async def active(
+        self,
+        *,
+        user_id: str | None = None,
+        all_users: bool = False,
+        since: datetime | None = None,
+        limit: int = 100,
+    ) -> list[Session]: ...
+    async def cleanup(self, *, now: datetime | None = None) -> int: ...
+    async def recent(
+        self, session_id: str, *, user_id: str | None = None, limit: int = 100
+    ) -> list[MemoryRecord]: ...
+    async def push(
+        self, session_id: str, messages: Sequence[MemoryRecord], *, user_id: str | None = None
+    ) -> None: ...
+    async def renew(self, sessions: Iterable[tuple[str, str | None]]) -> None: ...
+    async def drop(self, messages: Iterable[MemoryRecord]) -> None: ...
+
+class AsyncSnapshots(AsyncLayer):
+    async def take(
+        self,
+        name: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        all_users: bool = False,
+        note: str | None = None,
+    ) -> Snapshot: ...
+    async def list(
+        self, *, user_id: str | None = None, all_users: bool = False
+    ) -> builtins.list[Snapshot]: ...
+    async def get(self, name: str, *, user_id: str | None = None) -> Snapshot: ...
+    async def diff(
+        self, name: str, other: str | None = None, *, user_id: str | None = None
+    ) -> SnapshotDiff: ...
+    async def restore(
+        self,
+        name: str,
+        *,
+        user_id: str | None = None,
+        dry_run: bool = False,
+        actor: str | None = None,
+    ) -> Restored: ...
+    async def delete(self, name: str, *, user_id: str | None = None) -> None: ...
+
+class AsyncWorking(AsyncLayer):
+    async def set(
+        self,
+        key: str,
+        value: Json,
+        *,
+        session_id: str,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        ttl_s: float | None = None,
+        importance: float | None = None,
+    ) -> WorkingItem: ...
+    async def get(
+        self, key: str, *, session_id: str, user_id: str | None = None, default: Any = ...
+    ) -> Any: ...
+    async def items(self, *, session_id: str, user_id: str | None = None) -> list[WorkingItem]: ...
+    async def remove(self, key: str, *, session_id: str, user_id: str | None = None) -> bool: ...
+    async def clear(self, *, session_id: str, user_id: str | None = None) -> int: ...
+    async def promote(
+        self,
+        key: str,
+        *,
+        session_id: str,
+        user_id: str | None = None,
+        kind: str = Kind.SEMANTIC,
+        importance: float | None = None,
+    ) -> MemoryRecord: ...
+    async def cleanup(self, *, now: datetime | None = None) -> int: ...
+
 class AsyncMemory:
     memory: Memory
+    working: AsyncWorking
+    snapshots: AsyncSnapshots
+    sessions: AsyncSessions
+    conversations: AsyncConversations
+    blocks: AsyncBlocks
 
     async def __aenter__(self) -> Self: ...
     async def __aexit__(
@@ -37,6 +359,16 @@ class AsyncMemory:
         ids: Callable[[], UUID] | None = None,
         **settings: Any,
     ) -> None: ...
+    async def snapshot(
+        self,
+        name: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        all_users: bool = False,
+        note: str | None = None,
+    ) -> Snapshot: ...
     async def add(
         self,
         text: str,
@@ -129,6 +461,20 @@ class AsyncMemory:
         include_shared: bool = False,
         all_users: bool = False,
     ) -> Hits: ...
+    async def context(
+        self,
+        query: str | None = None,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        max_tokens: int = 1500,
+        now: datetime | None = None,
+        include_shared: bool = False,
+        min_trust: float = 0.0,
+        recall: bool = True,
+        tokens: CountTokens | None = None,
+    ) -> Context: ...
     async def why_not(self, query: str, id: str, **arguments: Any) -> WhyNot: ...
     async def get(self, id: str) -> MemoryRecord: ...
     async def find(

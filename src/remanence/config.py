@@ -16,6 +16,7 @@ from typing import Any, get_type_hints
 import platformdirs
 
 from remanence.errors import ConfigError
+from remanence.model.block import block_label, block_limit
 
 PREFIX = "REMANENCE_"
 FOREIGN_FILE = "agent_config.yaml"  # another system's, so most of it is none of our business
@@ -32,6 +33,7 @@ ENVIRONMENT_ALIASES = {
 FILE_ALIASES = {
     "memory.sqlite.database": "database",
     "memory.chroma.embedding_model": "embedder",
+    "memory.redis.ttl": "session_ttl_s",
 }
 # Keys of other systems' files that are understood and have no effect here.
 FILE_IGNORED = ("memory.sqlite.pragmas", "memory.chroma", "memory.redis")
@@ -61,6 +63,14 @@ class Settings:
     index_shards: int = 0
     cache_url: str = field(default="", repr=False)
     cache_ttl_s: float = 60.0
+    session_ttl_s: float = 86_400.0
+    window_messages: int = 40
+    window_tokens: int = 3_000
+    core_blocks: str = "persona=2048 human=2048 system=1024"
+    llm_url: str = ""
+    llm_model: str = ""
+    llm_key: str = field(default="", repr=False)
+    llm_timeout_s: float = 120.0
     device: str = "cpu"
     threads: int = 0
     cache: str = ""
@@ -88,6 +98,11 @@ class Settings:
         _between("index_replicas", self.index_replicas, 1, 16)
         _between("index_shards", self.index_shards, 0, 1024)
         _between("cache_ttl_s", self.cache_ttl_s, 0.1, 86_400)
+        _between("session_ttl_s", self.session_ttl_s, 1, 366 * 86_400)
+        _between("window_messages", self.window_messages, 2, 10_000)
+        _between("window_tokens", self.window_tokens, 50, 10_000_000)
+        _between("llm_timeout_s", self.llm_timeout_s, 0.1, 3600)
+        self.block_limits  # noqa: B018 - a setting that cannot be read is refused here
         _choice("durability", self.durability, ("full", "normal"))
         _between("max_memory_mb", self.max_memory_mb, 8, 1_000_000)
         _between("busy_timeout_s", self.busy_timeout_s, 0, 3600)
@@ -101,6 +116,19 @@ class Settings:
     def database_url(self) -> str:
         """Where the memories live: as set, or a file in the user's data directory."""
         return self.database or str(Path(platformdirs.user_data_dir("remanence")) / "memory.db")
+
+    @property
+    def block_limits(self) -> dict[str, int]:
+        """The core blocks that everybody has, with their limits in characters."""
+        entries = self.core_blocks.replace(",", " ").split()
+        try:
+            pairs = [entry.split("=") for entry in entries]
+            return {block_label(label): block_limit(int(limit)) for label, limit in pairs}
+        except ValueError as error:
+            raise ConfigError(
+                "core_blocks must be labels with limits, like `persona=2048 human=2048`; "
+                f"got {self.core_blocks!r}."
+            ) from error
 
     @property
     def cache_folder(self) -> Path:
@@ -134,6 +162,15 @@ HELP: Mapping[str, str] = {
     "cache_url": "keep search results: `local`, `redis://…`, `rediss://…` or "
     "`redis+cluster://…`; empty: no cache",
     "cache_ttl_s": "how long a search result is kept; any write to what it covers ends it at once",
+    "session_ttl_s": "how long a session and its working memory live after their last use",
+    "window_messages": "the short-term window: so many of the newest messages at most",
+    "window_tokens": "the short-term window: so many tokens at most",
+    "core_blocks": "the core blocks that everybody has, with their limits in characters",
+    "llm_url": "an OpenAI-compatible chat endpoint, e.g. `http://127.0.0.1:11434/v1`; empty: no "
+    "language model",
+    "llm_model": "the model to ask there",
+    "llm_key": "the endpoint's API key, if it wants one",
+    "llm_timeout_s": "how long to wait for the language model",
     "device": "cpu, cuda or auto, for embedding; search always runs on the CPU",
     "threads": "threads for embedding; 0 lets the library choose",
     "cache": "folder for models built or fetched here; empty: the user's cache directory",
@@ -196,11 +233,21 @@ def _from_file(named: str | Path | None) -> dict[str, Any]:
     if path is None:
         return {}
     flat = dict(_flattened(_parsed(path)))
+    flat |= _redis(flat)
     renamed = {FILE_ALIASES.get(n, n): value for n, value in flat.items() if value is not None}
     if path.name == FOREIGN_FILE:
         return {n: v for n, v in renamed.items() if n in _names()}
     ours = {n: v for n, v in renamed.items() if not n.startswith(FILE_IGNORED)}
     return _known(ours, f" in {path}")
+
+
+def _redis(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """The address of a Redis that another system's file names by host and port."""
+    host = flat.get("memory.redis.host")
+    if not host or "cache_url" in flat:
+        return {}
+    port, number = flat.get("memory.redis.port", 6379), flat.get("memory.redis.db", 0)
+    return {"cache_url": f"redis://{host}:{port}/{number}"}
 
 
 def _known(given: dict[str, Any], where: str = "") -> dict[str, Any]:

@@ -16,10 +16,19 @@ import numpy as np
 
 from remanence.clock import Clock, IdMaker, SystemClock
 from remanence.config import Settings, load_settings
+from remanence.context.contexts import Contexts
 from remanence.errors import Closed, Conflict, InvalidInput, StoreError
+from remanence.layers.blocks import Blocks
 from remanence.layers.cleanup import Cleanup, believed, cleanup_filter, days_before
+from remanence.layers.conversation import Conversations
+from remanence.layers.erasing import erase_documents
+from remanence.layers.sessions import Sessions
+from remanence.layers.snapshots import Snapshots
 from remanence.layers.uses import Uses
+from remanence.layers.working import Working
 from remanence.model import accept
+from remanence.model.context import Context
+from remanence.model.document import Shelf
 from remanence.model.filter import Filter, parse_filter
 from remanence.model.hit import Hit, Hits, WhyNot
 from remanence.model.memory import (
@@ -33,16 +42,27 @@ from remanence.model.memory import (
 )
 from remanence.model.query import MAX_QUERY, Query, check_limit
 from remanence.model.scope import Reach, Scope
+from remanence.model.snapshot import Snapshot, SnapshotDiff
 from remanence.model.stats import Finding, Stats
 from remanence.ports.store import Progress
 from remanence.recall.ask import query_of, where_of
 from remanence.recall.explain import why_not
 from remanence.remember.draft import changes_of, fields_given, fields_of, record_of, same
 from remanence.remember.messages import message_of
+from remanence.text.tokens import CountTokens
 from remanence.wiring import Parts, assemble, check_target, measure_memory, restore_store
 
 UPDATE_TRIES = 5
 PAGE = 1_000
+
+# The layers by the names they have on a memory; their verbs are the memory's too.
+LAYERS: Mapping[str, type] = {
+    "blocks": Blocks,
+    "conversations": Conversations,
+    "sessions": Sessions,
+    "snapshots": Snapshots,
+    "working": Working,
+}
 
 
 class Memory:
@@ -72,6 +92,73 @@ class Memory:
         self._parts = assemble(self.settings, self._clock)
         self._uses = Uses(self._parts.store, self.tenant)
         self._closed = False
+
+    # -- layers
+
+    @property
+    def blocks(self) -> Blocks:
+        """Core memory: labelled blocks that stand in every prompt and are edited in place."""
+        return Blocks(self.parts.store, self.tenant, self._clock, self.settings.block_limits)
+
+    @property
+    def conversations(self) -> Conversations:
+        """Conversations: messages in order, the short-term window, summaries of the rest."""
+        parts = self.parts
+        return Conversations(
+            parts.store,
+            parts.writer,
+            self.search,
+            self.tenant,
+            self._clock,
+            self._new_id,
+            self.settings.max_text,
+            self.settings.window_messages,
+            self.settings.window_tokens,
+            parts.model,
+            self._said,
+            self._unsaid,
+        )
+
+    @property
+    def sessions(self) -> Sessions:
+        """Sessions: state that lives as long as it is used."""
+        parts, ttl_s = self.parts, self.settings.session_ttl_s
+        return Sessions(
+            parts.store,
+            self.tenant,
+            self._clock,
+            ttl_s,
+            parts.sessions,
+            self._recent,
+            new_id=self._new_id,
+        )
+
+    @property
+    def working(self) -> Working:
+        """Working memory: the state of a session's task, by key."""
+        return Working(
+            self.parts.store, self.tenant, self._clock, self.settings.session_ttl_s, self.add
+        )
+
+    @property
+    def snapshots(self) -> Snapshots:
+        """Snapshots of a scope: taken, compared, restored."""
+        parts = self.parts
+        return Snapshots(parts.store, parts.writer, self.tenant, self._clock, self._put_back)
+
+    def snapshot(
+        self,
+        name: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        all_users: bool = False,
+        note: str | None = None,
+    ) -> Snapshot:
+        """Hold fast what a scope holds now; short for `snapshots.take`."""
+        given = {n: v for n, v in locals().items() if n not in ("self", "name")}
+        return self.snapshots.take(name, **given)
 
     # -- remember
 
@@ -178,19 +265,22 @@ class Memory:
         """Forget memories by id, or those a filter finds in a scope; gives what is forgotten.
 
         Forgotten memories are archived: no search finds them and `update(id, state="active")`
-        brings them back. With `erase=True` they are removed for good, words and vectors too.
+        brings them back. With `erase=True` they are removed for good, words and vectors too; where
+        only a scope is given, its blocks, sessions, working memory and snapshots go with them.
         Give ids, or else filters, a user, an agent, a session or `all_users=True`.
         """
         if id is not None and (filters or user_id or agent_id or session_id or all_users):
             raise InvalidInput("Give ids, or a scope and filters, not both.")
+        reach = self._reach(user_id, agent_id, session_id, all_users=all_users)
         if id is not None:
             records = self._all_of([id] if isinstance(id, str) else accept.several("id", id))
         else:
-            reach = self._reach(user_id, agent_id, session_id, all_users=all_users)
             records = self._matching(reach, filters, erase)
         if not dry_run and erase:
             self.parts.writer.remove(records)
             self.parts.clean_index(records)
+            if id is None and not filters:
+                erase_documents(self.parts.store, self.sessions, reach)
         elif not dry_run:
             active = [record for record in records if record.state != State.ARCHIVED]
             self.parts.writer.change_all(
@@ -200,6 +290,8 @@ class Memory:
                 actor=accept.label_of("actor", actor),
                 reason=accept.label_of("reason", reason),
             )
+        if not dry_run:
+            self.sessions.drop(records)
         return records
 
     def cleanup(
@@ -223,6 +315,7 @@ class Memory:
         found = self._everything(reach, where)
         if not dry_run:
             self.parts.writer.change_all(found, {"state": State.ARCHIVED}, verb="cleaned up")
+            self.sessions.drop(found)
         return Cleanup(dry_run=dry_run, memories=tuple(found))
 
     # -- recall
@@ -256,9 +349,43 @@ class Memory:
         what was learned later. `now` is what "last May" or "yesterday" count from.
         """
         arguments = {n: v for n, v in locals().items() if n not in ("self", "query")}
-        hits = self.parts.recall.search(self._query(query, arguments), live=now is None)
+        hits = self._hits(query, **arguments)
         self._uses.note((hit.memory.id for hit in hits), self._clock.now())
         return hits
+
+    def context(
+        self,
+        query: str | None = None,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        max_tokens: int = 1500,
+        now: datetime | None = None,
+        include_shared: bool = False,
+        min_trust: float = 0.0,
+        recall: bool = True,
+        tokens: CountTokens | None = None,
+    ) -> Context:
+        """What goes into the prompt: blocks, state, summary, recalled memories and recent turns.
+
+        Never more than `max_tokens`, counted by `tokens` (an estimate that leans upwards when left
+        out). Without a query, the last thing the user said in the session is what is asked.
+        """
+        given = {n: v for n, v in locals().items() if n not in ("self", "query")}
+        made = Contexts(
+            self.parts.store,
+            self.parts.recall.views,
+            self._hits,
+            self.tenant,
+            blocks=self.blocks,
+            sessions=self.sessions,
+            working=self.working,
+            conversations=self.conversations,
+        ).context(query, **given)
+        recalled = (item.id for item in made.part("recalled").items)
+        self._uses.note(recalled, self._clock.now())
+        return made
 
     def why_not(self, query: str, id: str, **arguments: Any) -> WhyNot:
         """Which stage of `search(query, **arguments)` dropped this memory, and why."""
@@ -392,6 +519,7 @@ class Memory:
             by_day=kept.by_day,
             per_day=round(sum(kept.by_day.values()) / max(len(kept.by_day), 1), 2),
             associations=kept.associations,
+            documents=kept.documents,
             pending=kept.pending,
             embedder=used.embedder,
             bytes_on_disk=kept.bytes_on_disk,
@@ -461,8 +589,9 @@ class Memory:
         with ExitStack() as stack:
             stack.callback(self._parts.store.close)
             stack.callback(self._parts.embedder.close)
-            if self._parts.cache is not None:
-                stack.callback(self._parts.cache.close)
+            for part in (self._parts.cache, self._parts.sessions, self._parts.model):
+                if part is not None:
+                    stack.callback(part.close)
             if self._parts.recall.index is not None:
                 stack.callback(self._parts.recall.index.close)
             with suppress(StoreError):  # counts of use are worth no failure
@@ -512,10 +641,41 @@ class Memory:
         new = {n: value for n, value in wanted.items() if not same(value, getattr(before, n))}
         if not new:
             return before
-        after = replace(before, **new)
-        return self.parts.writer.revise(
-            before, after, new, verb="updated", actor=actor, reason=reason
+        after = self.parts.writer.revise(
+            before, replace(before, **new), new, verb="updated", actor=actor, reason=reason
         )
+        self.sessions.drop([before])
+        return after
+
+    def _said(self, messages: Sequence[MemoryRecord]) -> None:
+        """Messages of one conversation were stored: its session has them at hand."""
+        first = messages[0]
+        if first.session_id is not None:
+            self.sessions.push(first.session_id, messages, user_id=first.user_id)
+
+    def _unsaid(self, messages: Sequence[MemoryRecord], erased: bool) -> None:
+        if erased:
+            self.parts.clean_index(messages)
+        self.sessions.drop(messages)
+
+    def _put_back(self, diff: SnapshotDiff) -> None:
+        """A snapshot was restored: no copy of a session or its messages is older than that."""
+        changed = [one for one in diff.sessions if one.shelf is Shelf.SESSION]
+        self.sessions.renew((one.name, one.user_id) for one in changed)
+        ids = [one.id for one in (*diff.added, *diff.removed, *diff.changed)]
+        self.sessions.drop(self.parts.store.get(self.tenant, ids))
+
+    def _recent(
+        self, session_id: str, *, user_id: str | None = None, limit: int = 100
+    ) -> list[MemoryRecord]:
+        """The last messages of a session, oldest first."""
+        found = self.find(session_id=session_id, user_id=user_id, kinds=Kind.MESSAGE, limit=limit)
+        return found[::-1]
+
+    def _hits(self, query: str, **arguments: Any) -> Hits:
+        """What a search finds, without counting it as a use."""
+        live = arguments.get("now") is None
+        return self.parts.recall.search(self._query(query, arguments), live=live)
 
     def _query(self, text: str, arguments: Mapping[str, Any]) -> Query:
         return query_of(text, tenant=self.tenant, clock_now=self._clock.now(), **arguments)

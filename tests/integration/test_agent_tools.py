@@ -321,3 +321,22 @@ def test_a_memory_that_fails_is_not_the_models_fault(memory: Memory, tools: Memo
     memory.close()
     with pytest.raises(Closed):
         tools.call("archival_memory_insert", {"content": "too late"})
+
+
+def test_what_tools_told_is_not_told_again(memory: Memory) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    memory.conversations.append(
+        [
+            {"role": "user", "content": "What colour is the boat?"},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c1", "content": "The boat is green"},
+            {"role": "assistant", "content": "Boat noted.", "metadata": {"memory_tool": True}},
+            {"role": "assistant", "content": "Green is the boat."},
+        ],
+        session_id="s1",
+        user_id="ana",
+    )
+    told = MemoryTools(memory, user_id="ana").call("conversation_search", {"query": "boat"})
+    assert "Green is the boat." in told
+    assert "The boat is green" not in told
+    assert "Boat noted" not in told

@@ -10,13 +10,15 @@ from pathlib import Path
 import pytest
 
 from remanence import AsyncMemory, Memory
-from remanence.aio import verbs
-from remanence.errors import InvalidInput, NotFound
+from remanence.aio import SHELLS, verbs
+from remanence.errors import Closed, InvalidInput, NotFound
 
 
 @pytest.mark.parametrize("name", sorted(verbs()))
 def test_every_verb_has_the_same_signature_and_is_awaited(name: str) -> None:
-    shell, core = getattr(AsyncMemory, name), getattr(Memory, name)
+    layer, _, verb = name.rpartition(".")
+    shell = getattr(SHELLS[layer] if layer else AsyncMemory, verb)
+    core = verbs()[name]
     assert inspect.iscoroutinefunction(shell)
     assert inspect.signature(shell) == inspect.signature(core)
     assert shell.__doc__ == core.__doc__
@@ -43,6 +45,22 @@ def test_the_same_calls_give_the_same_answers(tmp_path: Path) -> None:
                 await memory.get("nonsense")
 
     asyncio.run(ask())
+
+
+def test_layers_are_awaited_too(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with AsyncMemory(tmp_path / "memory.db") as memory:
+            lines = [f"line {n}" for n in range(12)]
+            await asyncio.gather(*(memory.blocks.append("human", line) for line in lines))
+            block = await memory.blocks.get("human")
+            assert sorted(block.value.splitlines()) == sorted(lines)
+            session = await memory.sessions.create(data={"topic": "tea"})
+            await memory.working.set("step", 2, session_id=session.id)
+            assert await memory.working.get("step", session_id=session.id) == 2
+        with pytest.raises(Closed):
+            await memory.blocks.get("human")
+
+    asyncio.run(work())
 
 
 def test_many_calls_at_once(tmp_path: Path) -> None:

@@ -306,8 +306,66 @@ def test_every_command_has_help_and_is_documented(rem: Rem) -> None:
     commands |= {command.name for command in app.registered_commands if command.name}
     commands |= {group.name for group in app.registered_groups if group.name}
     for command in sorted(commands):
-        assert f"`rem {command}`" in page
-        assert rem(command, "--help").exit_code == 0
+        first, *rest = command.split(" ")
+        assert f"`rem {first}`" in page
+        assert all(f"`{name}`" in page for name in rest), command
+        assert rem(first, *rest, "--help").exit_code == 0
+
+
+def test_core_memory_in_a_shell(rem: Rem, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert rem("blocks", "append", "human", "Ana likes tea", "-u", "ana").exit_code == 0
+    monkeypatch.setenv("EDITOR", "sed -i s/tea/coffee/")
+    monkeypatch.delenv("VISUAL", raising=False)
+    assert "version 2" in rem("blocks", "edit", "human", "-u", "ana").stdout
+    assert "+Ana likes coffee" in rem("blocks", "diff", "human", "-u", "ana").stdout
+    assert "by editor" in rem("blocks", "log", "human", "-u", "ana").stdout
+    monkeypatch.setenv("EDITOR", "true")
+    assert "Nothing changed" in rem("blocks", "edit", "human", "-u", "ana").stdout
+    monkeypatch.setenv("EDITOR", "no-such-editor")
+    assert rem("blocks", "edit", "human", "-u", "ana").exit_code == 1
+    undone = data(rem("blocks", "undo", "human", "-u", "ana", "--json"))
+    assert (undone["value"], undone["version"]) == ("Ana likes tea", 3)
+    assert "Ana likes tea" in rem("blocks", "render", "-u", "ana").stdout
+    over = rem("blocks", "rethink", "human", "x" * 2050, "-u", "ana")
+    assert (over.exit_code, "2" in over.stderr) == (1, True)
+
+
+def test_sessions_working_memory_and_snapshots_in_a_shell(rem: Rem) -> None:
+    here = ("-s", "s1", "-u", "ana")
+    assert rem("session", "create", "s1", "-u", "ana", "-d", "topic=tea").exit_code == 0
+    assert data(rem("session", "update", "s1", "-u", "ana", "-d", "n=3", "--json"))["data"] == {
+        "topic": "tea",
+        "n": 3,
+    }
+    assert rem("working", "set", "plan", '{"step": 2}', *here).exit_code == 0
+    assert rem("working", "get", "plan", *here).stdout == '{"step":2}\n'
+    assert rem("working", "get", "nothing", *here).exit_code == 1
+    assert rem("snapshot", "take", "before", "-u", "ana").exit_code == 0
+    assert rem("working", "remove", "plan", *here).stdout == "1\n"
+    assert rem("snapshot", "restore", "before", "-u", "ana").exit_code == 0
+    assert "plan" in rem("working", "list", *here).stdout
+    refused = rem("session", "erase", "s1", "-u", "ana", stdin="")
+    assert (refused.exit_code, "--yes" in refused.stderr) == (1, True)
+    assert rem("session", "erase", "s1", "-u", "ana", "--yes").stdout == "1\n"
+
+
+def test_a_conversation_and_its_context_in_a_shell(rem: Rem) -> None:
+    turns = [
+        {"role": "user", "name": "Ana", "content": "I moved to Lisbon in March."},
+        {"role": "assistant", "content": "How is it there?"},
+    ]
+    here = ("-s", "s1", "-u", "ana")
+    assert rem("conversation", "append", *here, stdin=json.dumps(turns)).exit_code == 0
+    assert "2 messages" in rem("conversation", "list", "-u", "ana").stdout
+    assert "I moved to Lisbon" in rem("conversation", "window", "s1", "-u", "ana").stdout
+    found = rem("conversation", "search", "Lisbon", *here, "--within", "window", "-k", "1")
+    assert "I moved to Lisbon" in found.stdout
+    shown = rem("context", "where does Ana live?", *here)
+    assert "I moved to Lisbon" in shown.stdout
+    assert "recent turn" in rem("context", "where?", *here, "--explain").stdout
+    assert data(rem("context", "where?", *here, "-n", "40", "--json"))["tokens"] <= 40
+    assert rem("conversation", "forget", "s1", "-u", "ana", "--erase", "--yes").exit_code == 0
+    assert "Lisbon" not in rem("context", "where does Ana live?", *here).stdout
 
 
 def test_a_memory_written_by_the_library_is_read_here(rem: Rem, tmp_path: Path) -> None:

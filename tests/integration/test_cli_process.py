@@ -142,7 +142,7 @@ def test_a_memory_moves_through_a_pipe(rem: Rem, tmp_path: Path) -> None:
     rem("add", "kept", "--user-id", "ana")
     file = tmp_path / "out.jsonl"
     told = json.loads(rem("export", str(file), "--json").stdout)
-    assert told == {"ok": True, "data": {"memories": 1, "associations": 0}}
+    assert told == {"ok": True, "data": {"memories": 1, "associations": 0, "documents": 0}}
     assert file.stat().st_mode & 0o777 == 0o600
     piped = rem("export", "-")
     assert b"1 memories" in piped.stderr

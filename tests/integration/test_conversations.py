@@ -485,3 +485,16 @@ def test_a_model_that_is_down_changes_nothing(memory: Memory) -> None:
     assert model.asked > 0
     assert summaries(memory)[: len(before)] == before
     assert talks.summarise("s1", user_id="ana", refine=False) == []
+
+
+def test_a_model_whose_text_does_not_hold_is_asked_once(memory: Memory) -> None:
+    model = Author("Somebody called Beelzebub bought 99 elephants.")
+    talks = with_model(memory, model)
+    talks.append(journey(60), user_id="ana", session_id="s1")
+    before = [record.text for record in summaries(memory)]
+    talks.summarise("s1", user_id="ana")
+    asked = model.asked
+    assert asked > 0
+    talks.summarise("s1", user_id="ana")
+    assert model.asked == asked
+    assert [record.text for record in summaries(memory)][: len(before)] == before

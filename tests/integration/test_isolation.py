@@ -47,7 +47,8 @@ class House:
         records = self.theirs.find(**ALL, limit=100, newest_first=False)
         history = [self.theirs.history(record.id) for record in records]
         related = [self.theirs.related(record.id) for record in records]
-        return repr((records, history, related))
+        documents = list(self.theirs.parts.store.scan_documents("a"))
+        return repr((records, history, related, documents))
 
 
 @pytest.fixture(
@@ -83,7 +84,19 @@ def house(place: dict[str, Any]) -> Iterator[House]:
         theirs.associate(first.id, second.id, f"{CANARY}-link")
         theirs.feedback(first.id, useful=True, query=f"{CANARY}?")
         theirs.add("once", idempotency_key="the same key")
+        _fill_layers(theirs)
         yield House(ours, theirs, first.id, second.id, place)
+
+
+def _fill_layers(theirs: Memory) -> None:
+    """The canary in every layer, under names that the other tenant will try."""
+    for whose in ({"user_id": "ana"}, {}):
+        theirs.blocks.create("vault", TEXT, **whose, description=CANARY)
+        theirs.blocks.append("human", TEXT, **whose, author=CANARY)
+        theirs.sessions.create("s1", **whose, data={"secret": CANARY})
+        theirs.working.set("code", [CANARY], session_id="s1", **whose)
+        theirs.conversations.describe("s1", **whose, title=TEXT)
+        theirs.snapshots.take("before", **whose, note=CANARY)
 
 
 def _labels() -> dict[str, Any]:
@@ -145,6 +158,7 @@ TRIES: dict[str, Callable[[House, str], list[Callable[[], object]]]] = {
         lambda: h.ours.forget(user_id="ben", erase=True),
         lambda: h.ours.forget(all_users=True, filters={"text": {"contains": "vault"}}, erase=True),
         lambda: h.ours.forget(all_users=True, dry_run=True, erase=True),
+        lambda: h.ours.forget(user_id="ana", erase=True),
     ],
     "get": lambda h, x: [lambda: h.ours.get(x)],
     "history": lambda h, x: [lambda: h.ours.history(x)],
@@ -172,6 +186,107 @@ TRIES: dict[str, Callable[[House, str], list[Callable[[], object]]]] = {
         lambda: h.ours.why_not("vault code", x, all_users=True),
         lambda: h.ours.why_not("vault code", x),
     ],
+}
+
+
+ANA: dict[str, Any] = {"user_id": "ana"}
+IN_S1: dict[str, Any] = {"session_id": "s1", "user_id": "ana"}
+OUR_TURN = [{"role": "user", "content": "our own turn"}]
+
+# The layers go by names, which both tenants may use; an id of the other's is a name like any.
+TRIES |= {
+    "context": lambda h, x: [
+        lambda: h.ours.context("what is the vault code?", **ANA, session_id="s1", max_tokens=4000),
+        lambda: h.ours.context("vault", include_shared=True, user_id="ana"),
+    ],
+    "snapshot": lambda h, x: [lambda: h.ours.snapshot(f"ours {h.own}", **ANA)],
+    "blocks.append": lambda h, x: [lambda: h.ours.blocks.append("human", "ours", **ANA)],
+    "blocks.configure": lambda h, x: [
+        lambda: h.ours.blocks.configure("vault", limit=99, **ANA),
+        lambda: h.ours.blocks.configure("human", description="ours", **ANA),
+    ],
+    "blocks.create": lambda h, x: [lambda: h.ours.blocks.create("vault", "ours", agent_id=h.own)],
+    "blocks.delete": lambda h, x: [
+        lambda: h.ours.blocks.delete("vault", **ANA),
+        lambda: h.ours.blocks.delete("vault", **ANA, erase=True),
+        lambda: h.ours.blocks.delete("human", erase=True),
+    ],
+    "blocks.diff": lambda h, x: [lambda: h.ours.blocks.diff("vault", before=0, after=1, **ANA)],
+    "blocks.get": lambda h, x: [
+        lambda: h.ours.blocks.get("vault", **ANA),
+        lambda: h.ours.blocks.get("human"),
+    ],
+    "blocks.history": lambda h, x: [lambda: h.ours.blocks.history("human", **ANA)],
+    "blocks.insert": lambda h, x: [lambda: h.ours.blocks.insert("human", "ours", line=0, **ANA)],
+    "blocks.list": lambda h, x: [lambda: h.ours.blocks.list(**ANA), h.ours.blocks.list],
+    "blocks.redo": lambda h, x: [lambda: h.ours.blocks.redo("human", **ANA)],
+    "blocks.render": lambda h, x: [lambda: h.ours.blocks.render(**ANA), h.ours.blocks.render],
+    "blocks.replace": lambda h, x: [
+        lambda: h.ours.blocks.replace("human", "vault", "bank", **ANA),
+        lambda: h.ours.blocks.replace("vault", "vault", "bank", **ANA),
+    ],
+    "blocks.restore": lambda h, x: [lambda: h.ours.blocks.restore("human", 1, **ANA)],
+    "blocks.rethink": lambda h, x: [lambda: h.ours.blocks.rethink("human", "ours", **ANA)],
+    "blocks.undo": lambda h, x: [lambda: h.ours.blocks.undo("human", **ANA)],
+    "conversations.append": lambda h, x: [
+        lambda: h.ours.conversations.append(OUR_TURN, **IN_S1),
+        lambda: h.ours.conversations.append(OUR_TURN, **IN_S1, idempotency_key="the same key"),
+    ],
+    "conversations.day": lambda h, x: [
+        lambda: h.ours.conversations.day(datetime.now(UTC).date(), **ANA)
+    ],
+    "conversations.describe": lambda h, x: [
+        lambda: h.ours.conversations.describe("s1", metadata={"ours": 1}, **ANA)
+    ],
+    "conversations.forget": lambda h, x: [
+        lambda: h.ours.conversations.forget("s1", **ANA, erase=True),
+        lambda: h.ours.conversations.forget("s1"),
+    ],
+    "conversations.get": lambda h, x: [
+        lambda: h.ours.conversations.get("s1", **ANA),
+        lambda: h.ours.conversations.get("s1"),
+    ],
+    "conversations.list": lambda h, x: [lambda: h.ours.conversations.list(all_users=True)],
+    "conversations.messages": lambda h, x: [lambda: h.ours.conversations.messages("s1", **ANA)],
+    "conversations.search": lambda h, x: [
+        lambda: h.ours.conversations.search("vault code", **IN_S1, within="window"),
+        lambda: h.ours.conversations.search("vault code", **IN_S1, within="conversation"),
+        lambda: h.ours.conversations.search("vault code", **ANA),
+    ],
+    "conversations.summarise": lambda h, x: [lambda: h.ours.conversations.summarise("s1", **ANA)],
+    "conversations.summary": lambda h, x: [lambda: h.ours.conversations.summary("s1", **ANA)],
+    "conversations.window": lambda h, x: [lambda: h.ours.conversations.window("s1", **ANA)],
+    "sessions.active": lambda h, x: [lambda: h.ours.sessions.active(all_users=True)],
+    "sessions.cleanup": lambda h, x: [
+        lambda: h.ours.sessions.cleanup(now=datetime.now(UTC) + timedelta(days=9))
+    ],
+    "sessions.create": lambda h, x: [lambda: h.ours.sessions.create("s1", **ANA)],
+    "sessions.drop": lambda h, x: [lambda: h.ours.sessions.drop([h.ours.get(h.own)])],
+    "sessions.end": lambda h, x: [lambda: h.ours.sessions.end("s1", **ANA)],
+    "sessions.erase": lambda h, x: [lambda: h.ours.sessions.erase("s1", **ANA)],
+    "sessions.get": lambda h, x: [lambda: h.ours.sessions.get("s1", **ANA)],
+    "sessions.push": lambda h, x: [lambda: h.ours.sessions.push("s1", [h.ours.get(h.own)], **ANA)],
+    "sessions.renew": lambda h, x: [lambda: h.ours.sessions.renew([("s1", "ana")])],
+    "sessions.recent": lambda h, x: [lambda: h.ours.sessions.recent("s1", **ANA)],
+    "sessions.update": lambda h, x: [lambda: h.ours.sessions.update("s1", {"ours": 1}, **ANA)],
+    "snapshots.delete": lambda h, x: [lambda: h.ours.snapshots.delete("before", **ANA)],
+    "snapshots.diff": lambda h, x: [lambda: h.ours.snapshots.diff("before", **ANA)],
+    "snapshots.get": lambda h, x: [lambda: h.ours.snapshots.get("before", **ANA)],
+    "snapshots.list": lambda h, x: [lambda: h.ours.snapshots.list(all_users=True)],
+    "snapshots.restore": lambda h, x: [lambda: h.ours.snapshots.restore("before", **ANA)],
+    "snapshots.take": lambda h, x: [lambda: h.ours.snapshots.take(f"all {h.own}", all_users=True)],
+    "working.cleanup": lambda h, x: [
+        lambda: h.ours.working.cleanup(now=datetime.now(UTC) + timedelta(days=9))
+    ],
+    "working.clear": lambda h, x: [lambda: h.ours.working.clear(**IN_S1)],
+    "working.get": lambda h, x: [
+        lambda: h.ours.working.get("code", **IN_S1),
+        lambda: h.ours.working.get("code", **IN_S1, default="none"),
+    ],
+    "working.items": lambda h, x: [lambda: h.ours.working.items(**IN_S1)],
+    "working.promote": lambda h, x: [lambda: h.ours.working.promote("code", **IN_S1)],
+    "working.remove": lambda h, x: [lambda: h.ours.working.remove("code", **IN_S1)],
+    "working.set": lambda h, x: [lambda: h.ours.working.set("code", "ours", **IN_S1)],
 }
 
 
@@ -296,6 +411,22 @@ USERS: dict[str, Callable[[Memory], object]] = {
     "forget the session": lambda m: m.forget(session_id="s1", erase=True),
     "cleanup": lambda m: m.cleanup(**SWEEP, user_id="ben"),
     "cleanup nobody": lambda m: m.cleanup(**SWEEP),
+    "blocks": lambda m: (m.blocks.render(user_id="ben"), m.blocks.render()),
+    "a block": lambda m: m.blocks.get("human", user_id="ben"),
+    "a block's history": lambda m: m.blocks.history("human", user_id="ben"),
+    "an edit": lambda m: m.blocks.append("human", "mine", user_id="ben"),
+    "a shared edit": lambda m: m.blocks.append("human", "all", agent_id="x"),
+    "active sessions": lambda m: (m.sessions.active(user_id="ben"), m.sessions.active()),
+    "a session": lambda m: m.sessions.create("s1", user_id="ben"),
+    "working memory": lambda m: m.working.items(session_id="s1", user_id="ben"),
+    "clearing it": lambda m: m.working.clear(session_id="s1"),
+    "conversations": lambda m: (m.conversations.list(user_id="ben"), m.conversations.list()),
+    "a window": lambda m: m.conversations.window("s1", user_id="ben"),
+    "forgetting a conversation": lambda m: m.conversations.forget("s1", user_id="ben"),
+    "a context": lambda m: m.context("vault code", user_id="ben", session_id="s1"),
+    "a shared context": lambda m: m.context("vault", session_id="s1", include_shared=True),
+    "snapshots": lambda m: (m.snapshots.list(user_id="ben"), m.snapshots.list()),
+    "restoring": lambda m: m.snapshots.restore(m.snapshot("x", user_id="ben").name, user_id="ben"),
 }
 
 
@@ -305,9 +436,21 @@ def test_users_of_one_tenant_are_apart(tmp_path: Path, name: str) -> None:
         record = memory.add(TEXT, user_id="ana", session_id="s1", importance=0.01)
         memory.add("plain", user_id="ben")
         memory.add("everybody's")
-        assert CANARY not in repr(USERS[name](memory))
+        memory.blocks.append("human", TEXT, user_id="ana")
+        memory.sessions.create("s1", user_id="ana", data={"secret": CANARY})
+        memory.working.set("code", CANARY, **IN_S1)
+        memory.snapshot("x", user_id="ana", note=CANARY)
+        before = _documents_of(memory, "ana")
+        told = _told(lambda: USERS[name](memory))
+        assert CANARY not in told
         assert memory.get(record.id) == record
         assert memory.count(user_id="ana") == 1
+        assert _documents_of(memory, "ana") == before
+
+
+def _documents_of(memory: Memory, user_id: str) -> str:
+    every = memory.parts.store.scan_documents(memory.tenant)
+    return repr([one for one in every if one[0].address.user_id == user_id])
 
 
 def test_records_tell_their_own_tenant(house: House) -> None:

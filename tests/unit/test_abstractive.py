@@ -108,9 +108,10 @@ def test_what_does_not_hold_is_refused(text: str) -> None:
     assert answered(text) is None
 
 
-def test_a_model_that_fails_leaves_the_extractive_one() -> None:
+def test_a_model_that_fails_says_so() -> None:
     failing = Scripted(LanguageModelError("The model does not answer. Start it."))
-    assert abstract(failing, TURNS, FALLBACK, 200) is None
+    with pytest.raises(LanguageModelError):
+        abstract(failing, TURNS, FALLBACK, 200)
 
 
 @pytest.mark.parametrize(

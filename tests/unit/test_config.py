@@ -65,6 +65,7 @@ UNLIKE_64 = {
     "migrate": "manual",
     "index": "qdrant",
     "index_replicas": "3",
+    "core_blocks": "mood=64",
 }
 
 
@@ -167,6 +168,14 @@ def test_files_that_cannot_be_used(tmp_path: Path, name: str, text: str | bytes 
         ("tenant", True),
         ("threads", True),
         ("threads", 1.5),
+        ("core_blocks", "persona"),
+        ("core_blocks", "persona=many"),
+        ("core_blocks", "=5"),
+        ("core_blocks", "core_memory=5"),
+        ("core_blocks", "a/b=5"),
+        ("core_blocks", "persona=0"),
+        ("window_messages", 1),
+        ("session_ttl_s", 0),
     ],
 )
 def test_values_that_cannot_be_used(name: str, value: Any) -> None:
@@ -187,7 +196,20 @@ def test_an_unknown_setting_names_its_file(tmp_path: Path) -> None:
 
 def test_what_else_another_system_sets_is_none_of_our_business(tmp_path: Path) -> None:
     (tmp_path / "agent_config.yaml").write_text(SEED_FILE + "llm: {model: x}\ncolour: red\n")
-    assert loaded() == Settings(database="storage/memory.db")
+    assert loaded() == Settings(
+        database="storage/memory.db", cache_url="redis://localhost:6379/0", session_ttl_s=86_400
+    )
+
+
+def test_our_own_cache_wins_over_another_systems_redis(tmp_path: Path) -> None:
+    (tmp_path / "remanence.yaml").write_text("cache_url: local\nmemory: {redis: {host: far}}\n")
+    assert loaded() == Settings(cache_url="local")
+
+
+def test_core_blocks_are_labels_with_limits() -> None:
+    assert Settings().block_limits == {"persona": 2048, "human": 2048, "system": 1024}
+    assert Settings(core_blocks="mood=10,goal=20").block_limits == {"mood": 10, "goal": 20}
+    assert Settings(core_blocks="").block_limits == {}
 
 
 def test_the_cache_may_lie_at_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from remanence.aio import verbs
-from remanence.memory import Memory
 from remanence.model.hit import Hit
 from remanence.model.memory import Kind, MemoryRecord
 from remanence.operations.operation import Operation, Scoping, flags
@@ -22,8 +21,8 @@ from remanence.remember.draft import CHANGEABLE
 
 ROOT = Path(__file__).parents[2]
 IDS = {"id", "a", "b"}
-# Arguments that are not part of a request: the callback, and a value only Python has.
-APART = {"self", "progress", "hit_or_id"}
+# Arguments that are not part of a request: the callback, and values only Python has.
+APART = {"self", "progress", "hit_or_id", "default", "tokens"}
 
 every_operation = pytest.mark.parametrize("each", OPERATIONS, ids=lambda each: each.name)
 
@@ -76,7 +75,8 @@ def test_the_listing_is_a_field_of_the_answer(each: Operation) -> None:
     if each.listing:
         assert each.listing in {field.name for field in fields(each.response)}
     if each.destructive:
-        assert "dry_run" in {field.name for field in fields(each.request)}
+        names = {field.name for field in fields(each.request)}
+        assert names & {"dry_run", "erase"} or each.verb == "erase"
 
 
 def test_the_reference_is_up_to_date() -> None:
@@ -105,11 +105,13 @@ def test_what_has_no_json_form_is_refused() -> None:
 
 def test_operations_are_found_by_name() -> None:
     assert operation("find").spelled == "list"
+    assert operation("blocks.history").spelled == "blocks log"
+    assert operation("sessions.create").spelled == "session create"
 
 
 def _arguments(verb: str) -> dict[str, object]:
     """The arguments of a verb with their defaults; `**` spelled out."""
-    parameters = dict(inspect.signature(getattr(Memory, verb)).parameters)
+    parameters = dict(inspect.signature(verbs()[verb]).parameters)
     found = {n: p.default for n, p in parameters.items() if p.kind is not p.VAR_KEYWORD}
     if verb == "update":
         found |= dict.fromkeys(CHANGEABLE)

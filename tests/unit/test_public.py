@@ -14,7 +14,7 @@ import pytest
 
 import remanence
 from remanence import errors
-from remanence.aio import AsyncMemory, verbs
+from remanence.aio import SHELLS, AsyncMemory, verbs
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,7 +22,12 @@ ROOT = Path(__file__).parents[2]
 VERBS = (
     *("add", "add_many", "add_messages", "associate", "backup", "cleanup", "close", "count"),
     *("dissociate", "doctor", "feedback", "find", "forget", "get", "history", "pin", "reembed"),
-    *("related", "search", "similarity", "stats", "update", "why_not"),
+    *("related", "search", "similarity", "snapshot", "stats", "update", "why_not", "context"),
+    *(f"blocks.{verb}" for verb in ("append", "replace", "insert", "rethink", "undo", "diff")),
+    *(f"sessions.{verb}" for verb in ("create", "get", "update", "end", "active", "cleanup")),
+    *(f"conversations.{verb}" for verb in ("append", "window", "search", "summarise", "summary")),
+    *(f"working.{verb}" for verb in ("set", "get", "promote")),
+    *(f"snapshots.{verb}" for verb in ("take", "list", "diff", "restore")),
 )
 
 
@@ -97,8 +102,10 @@ def test_files_made_from_the_code_do_not_lag(tool: str, made: str, file: str) ->
 def test_the_stub_names_every_verb() -> None:
     text = (ROOT / "src/remanence/aio.pyi").read_text(encoding="utf-8")
     for name in verbs():
-        assert f"async def {name}(" in text
-        assert callable(getattr(AsyncMemory, name))
+        layer, _, verb = name.rpartition(".")
+        assert f"async def {verb}(" in text
+        assert callable(getattr(SHELLS[layer] if layer else AsyncMemory, verb))
+    assert all(f"    {layer}: Async" in text for layer in SHELLS)
 
 
 def test_annotations_can_be_resolved() -> None:

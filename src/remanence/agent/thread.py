@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from remanence.agent.tools import TRUST
 from remanence.errors import RemanenceError
 from remanence.model.memory import Kind
+from remanence.remember.tool_calls import OF_MEMORY
 
 if TYPE_CHECKING:
     from remanence.memory import Memory
@@ -47,7 +48,11 @@ class Thread:
         """Keep a message that calls tools and those that answer it."""
         told = [_shortened(message) for message in messages]
         ids = {call["id"] for message in told for call in message.get("tool_calls", ())}
-        kept = [one for one in told if one["role"] != "tool" or one["tool_call_id"] in ids]
+        kept = [
+            {**one, "metadata": {OF_MEMORY: True}}
+            for one in told
+            if one["role"] != "tool" or one["tool_call_id"] in ids
+        ]
         return self._append(kept, source=model, trust=TRUST)
 
     def fullness(self) -> float:

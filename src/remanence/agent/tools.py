@@ -12,6 +12,7 @@ from remanence.agent.results import told_block, told_memories
 from remanence.errors import Conflict, InvalidInput, NotFound
 from remanence.model.memory import Kind, MemoryRecord
 from remanence.model.query import MAX_QUERY
+from remanence.remember.tool_calls import OF_MEMORY
 from remanence.text.fences import without_fenced
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ TRUST = 0.7
 USUAL_RESULTS = 5
 ARCHIVAL = tuple(kind for kind in Kind if kind is not Kind.MESSAGE)
 LOOK_ALIKES = 10
-SPOKEN = {"role": {"ne": "tool"}}  # what tools told a model is not worth telling it again
+# What tools told a model, and how it called memory's own, is not worth telling it again.
+SPOKEN = {"and": [{"field.role": {"ne": "tool"}}, {OF_MEMORY: {"exists": False}}]}
 
 
 class MemoryTools:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from remanence import __version__
-from remanence.cli import bench, copying, demo, migrating, settings, transfer
+from remanence.cli import bench, chat, copying, demo, migrating, settings, transfer
 from remanence.cli.commands import add_operations
 from remanence.cli.common import Config, Database, Opening, Tenant
 
@@ -40,6 +40,7 @@ def _everywhere(
 
 
 add_operations(app)
+chat.add_to(app)
 transfer.add_to(app)
 copying.add_to(app)
 migrating.add_to(app)

@@ -1,12 +1,12 @@
-"""`rem bench`: how good recall is, and how its weights are learned."""
+"""`rem bench`: how good recall and summaries are, and how recall's weights are learned."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,7 +15,18 @@ from remanence.cli.common import AsJson, Database
 from remanence.cli.outcome import answer, form_of, guarded
 from remanence.operations.operation import Group
 
+if TYPE_CHECKING:
+    from remanence.evaluation.summaries import Report
+
 COLUMNS = ("rec@5", "rec@10", "ndcg@10", "mrr", "session all@5", "p50 ms", "p95 ms")
+KEPT = {
+    "by question": "kept_by_question",
+    "of items": "kept_of_items",
+    "of words": "kept_of_words",
+    "length": "length",
+    "repeated": "repeated",
+    "ms a turn": "ms_per_turn",
+}
 
 Data = Annotated[
     Path, typer.Option("--data", metavar="PATH", help="a question set, or a folder of them")
@@ -43,9 +54,13 @@ class Trained:
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(no_args_is_help=True, help="Measure recall, and train its ranker.")
+    group = typer.Typer(
+        no_args_is_help=True, help="Measure recall and summaries, and train the ranker."
+    )
     group.command("recall")(_recall)
+    group.command("summaries")(_summaries)
     group.command("train")(_train)
+    group.command("context")(_context)
     app.add_typer(group, name="bench", rich_help_panel=Group.CARE.value)
 
 
@@ -61,6 +76,31 @@ def _recall(
         with progress("recall") as report:
             figures = recall_report(data, folder, report, database=database)
         answer(Figures(figures=figures), form, None, _show)
+
+
+def _context(
+    data: Data, work: Work = None, as_json: AsJson = False, database: Database = None
+) -> None:
+    """How much of the evidence a context of 1,500 and 4,000 tokens holds; ours beside others."""
+    form = form_of(as_json)
+    with guarded(form), _folder(work) as folder:
+        from remanence.cli.progress import progress
+        from remanence.evaluation.contexts import COLUMNS as HELD
+        from remanence.evaluation.contexts import context_report
+
+        with progress("context") as report:
+            figures = context_report(data, folder, report, database=database)
+        answer(Figures(figures=figures), form, None, lambda told: _show(told, HELD))
+
+
+def _summaries(data: Data, as_json: AsJson = False) -> None:
+    """Summarise every session at a fifth of its length; what is kept, beside simple ways."""
+    form = form_of(as_json)
+    with guarded(form):
+        from remanence.evaluation.datasets import load_corpora
+        from remanence.evaluation.summaries import summaries_report
+
+        answer(summaries_report(load_corpora(data)), form, None, _show_summaries)
 
 
 def _train(
@@ -100,11 +140,25 @@ def _folder(work: Path | None) -> Iterator[Path]:
         yield Path(folder)
 
 
-def _show(answered: Figures) -> None:
+def _show(answered: Figures, columns: Sequence[str] = COLUMNS) -> None:
     from rich.table import Table
 
     for name, systems in answered.figures.items():
-        table = Table("system", *COLUMNS, title=name, title_justify="left", box=None)
+        table = Table("system", *columns, title=name, title_justify="left", box=None)
         for system, found in systems.items():
-            table.add_row(system, *(f"{found[column]:.3f}" for column in COLUMNS))
+            table.add_row(system, *(f"{found[column]:.3f}" for column in columns))
         terminal.stdout().print(table)
+
+
+def _show_summaries(report: Report) -> None:
+    from rich.table import Table
+
+    for name, ways in report.figures.items():
+        asked = next(iter(ways.values()))
+        title = f"{name}: {asked.questions} questions, {asked.items} names, numbers and times"
+        table = Table("kept", *KEPT, title=title, title_justify="left", box=None)
+        for way, found in ways.items():
+            table.add_row(way, *(f"{getattr(found, field):.3f}" for field in KEPT.values()))
+        terminal.stdout().print(table)
+    for example in report.examples:
+        terminal.write_line(f"\n{example.session}\n{terminal.shown(example.text)}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from remanence.cli import blocks
 from remanence.cli.common import (
     AsJson,
     AsLines,
@@ -34,13 +35,37 @@ if TYPE_CHECKING:
     from remanence.memory import Memory
 
 
+LAYER_HELP = {
+    "blocks": "Core memory: labelled blocks that are always in the prompt.",
+    "conversations": "Conversations: messages, the short-term window, summaries.",
+    "sessions": "Sessions: state that lives as long as it is used.",
+    "working": "Working memory: the state of a session's task.",
+    "snapshots": "Snapshots: hold fast, compare, go back.",
+}
+EXPLAINED = ("context", "search")
+# Where there is no database yet, these make one; the others say that there is none.
+CREATING = ("add", "append", "create", "set")
+
+
 def add_operations(app: typer.Typer) -> None:
-    """Make a command of every operation."""
+    """Make a command of every operation; those of a layer stand under the layer's own."""
     order = list(Group)
+    homes = {"": app}
     for operation in sorted(OPERATIONS, key=lambda each: order.index(each.group)):
-        app.command(
-            operation.spelled, help=operation.summary, rich_help_panel=operation.group.value
-        )(_command(operation))
+        *group, name = operation.spelled.split(" ")
+        if operation.layer not in homes:
+            homes[operation.layer] = _group(app, group[0], LAYER_HELP[operation.layer])
+        panel = None if operation.layer else operation.group.value
+        homes[operation.layer].command(name, help=operation.summary, rich_help_panel=panel)(
+            _command(operation)
+        )
+    blocks.add_to(homes["blocks"])
+
+
+def _group(app: typer.Typer, name: str, about: str) -> typer.Typer:
+    group = typer.Typer(help=about, no_args_is_help=True)
+    app.add_typer(group, name=name, rich_help_panel="Layers")
+    return group
 
 
 def _command(operation: Operation) -> Callable[..., None]:
@@ -50,7 +75,7 @@ def _command(operation: Operation) -> Callable[..., None]:
         with guarded(form):
             request = request_of(operation, given)
             opened = opening(context, extra["database"], extra["tenant"])
-            with opened.memory(create=operation.name.startswith("add")) as memory:
+            with opened.memory(create=operation.verb.startswith(CREATING)) as memory:
                 if operation.destructive and not extra["yes"]:
                     _confirm(operation, memory, request)
                 response = _performed(operation, memory, request, form)
@@ -65,7 +90,7 @@ def _command(operation: Operation) -> Callable[..., None]:
 
 def _signature(operation: Operation) -> list[inspect.Parameter]:
     wanted = [keyword("context", typer.Context), *parameters(operation)]
-    if operation.name == "search":
+    if operation.verb in EXPLAINED:
         wanted.append(keyword("explain", Explain, False))
     if operation.destructive:
         wanted.append(keyword("yes", Yes, False))
@@ -89,8 +114,11 @@ def _confirm(operation: Operation, memory: Memory, request: Any) -> None:
 
     Archiving can be undone, so it goes ahead where nobody can be asked; erasing does not.
     """
-    erase = getattr(request, "erase", False)
-    if request.dry_run or not (erase or sys.stdin.isatty()):
+    erase = getattr(request, "erase", operation.verb == "erase")
+    if getattr(request, "dry_run", False) or not (erase or sys.stdin.isatty()):
+        return
+    if operation.layer:
+        confirm(f"{operation.summary} Go ahead?")
         return
     concerned = operation.perform(memory, replace(request, dry_run=True)).memories
     noun = "memory" if len(concerned) == 1 else "memories"
@@ -98,7 +126,8 @@ def _confirm(operation: Operation, memory: Memory, request: Any) -> None:
 
 
 def _show(operation: Operation, response: Any, explain: bool) -> None:
-    from remanence.cli.screens import show, show_brief
+    from remanence.cli.layer_screens import show
+    from remanence.cli.screens import show_brief
 
     if operation.writes and operation.response is MemoryRecord:
         show_brief(response)

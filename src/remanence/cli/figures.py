@@ -26,6 +26,7 @@ def _rows(stats: Stats) -> dict[str, str]:
         "states": _counts(stats.by_state),
         "per day": f"{stats.per_day:g}  over {len(stats.by_day)} active days",
         "associations": f"{stats.associations:,}",
+        "layers": _counts(stats.documents),
         "without vectors": f"{stats.pending:,}",
         "embedder": stats.embedder,
         "index": _index(stats.index),

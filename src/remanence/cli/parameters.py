@@ -14,8 +14,10 @@ import typer
 
 from remanence.cli import values
 from remanence.operations.operation import Operation, flags
+from remanence.operations.responses import Value
 
 MOMENT = "DATE"
+JSON = get_type_hints(Value)["value"]
 PAIR = "KEY=VALUE"
 
 
@@ -83,8 +85,8 @@ def _metavar(hint: Any) -> str | None:
 
 
 def _shell_type(each: Field[Any], hint: Any) -> Any:
-    if hint is datetime or _holds_objects(hint):
-        return str | None
+    if hint is datetime or hint is JSON or _holds_objects(hint):
+        return str | None if each.default is None or each.metadata["piped"] else str
     if get_origin(hint) in (tuple, Mapping):
         return list[str] | None
     optional = each.default is None or each.metadata["piped"]
@@ -100,6 +102,8 @@ def _value(each: Field[Any], hint: Any, given: Any) -> Any:
         return tuple(given or ())
     if hint is datetime:
         return None if given is None else values.moment(each.name, given)
+    if hint is JSON:
+        return values.json_or_text(str(_piped(each, given)))
     if hint is Path:
         return Path(given)
     return _piped(each, given)
@@ -118,6 +122,6 @@ def _holds_objects(hint: Any) -> bool:
 
 def _bare(hint: Any) -> Any:
     """The type without its `| None`."""
-    if not isinstance(hint, UnionType):
-        return hint
+    if not isinstance(hint, UnionType) or hint == JSON:
+        return JSON if hint == JSON else hint
     return next(each for each in get_args(hint) if each is not type(None))

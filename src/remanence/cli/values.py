@@ -61,6 +61,14 @@ def pairs(what: str, texts: Sequence[str]) -> Mapping[str, Any] | None:
     return merged or None
 
 
+def json_or_text(text: str) -> Any:
+    """What the text is as JSON; a text that is none is itself."""
+    try:
+        return json.loads(text, parse_constant=lambda word: word)
+    except (ValueError, RecursionError):
+        return text
+
+
 def objects(what: str, path: str | None) -> tuple[Mapping[str, Any], ...]:
     """A JSON list, one JSON object, or an object a line, from a file or from stdin."""
     data = piped_bytes(what) if path in (None, "-") else _file_bytes(Path(str(path)))

@@ -1,4 +1,4 @@
-"""A conversation as its messages make it, its short-term window, and the levels of its summaries."""
+"""A conversation as its messages make it, its short-term window, and levels of summaries."""
 
 from __future__ import annotations
 

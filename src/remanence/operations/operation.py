@@ -26,14 +26,24 @@ class Group(StrEnum):
 
     REMEMBER = "Remember"
     RECALL = "Recall"
+    BLOCKS = "Core memory"
+    CONVERSATIONS = "Conversations"
+    SESSIONS = "Sessions"
+    WORKING = "Working memory"
+    SNAPSHOTS = "Snapshots"
     LINK = "Link and learn"
     CARE = "Care"
+
+
+# What the command of a layer is called where it is not the layer's own name.
+COMMANDS = {"conversations": "conversation", "sessions": "session", "snapshots": "snapshot"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
     """One verb: the command line makes a command of it, a server a route, the docs a section.
 
+    A verb of a layer is named with it, as in `blocks.append`; `rem blocks append` runs it.
     `listing` names the list in the answer, if it is one. An operation that `reports` takes a
     progress callback. A `destructive` one is worth a question before it runs.
     """
@@ -52,9 +62,20 @@ class Operation:
     destructive: bool = False
 
     @property
+    def layer(self) -> str:
+        """The layer it belongs to; empty for a verb of the memory itself."""
+        return self.name.rpartition(".")[0]
+
+    @property
+    def verb(self) -> str:
+        """Its name within the layer."""
+        return self.name.rpartition(".")[2]
+
+    @property
     def spelled(self) -> str:
-        """Its name on the command line."""
-        return self.command or self.name.replace("_", "-")
+        """Its name on the command line; that of its layer's command comes first."""
+        own = self.command or self.verb.replace("_", "-")
+        return f"{COMMANDS.get(self.layer, self.layer)} {own}" if self.layer else own
 
     def perform(self, memory: Memory, request: Any, progress: Progress | None = None) -> Any:
         """Run the verb; gives an instance of `response`."""
@@ -97,6 +118,43 @@ def arguments(request: Any) -> dict[str, Any]:
 def changes(request: Any) -> Mapping[str, Any]:
     """The fields of a request that were given at all."""
     return {name: value for name, value in arguments(request).items() if value is not None}
+
+
+def of_layer(
+    name: str,
+    summary: str,
+    group: Group,
+    request: type,
+    response: type,
+    *,
+    writes: bool,
+    wrap: Callable[[Any], Any] | None = None,
+    scope: Scoping = Scoping.SCOPED,
+    listing: str | None = None,
+    command: str = "",
+    destructive: bool = False,
+) -> Operation:
+    """A verb of a layer: called with the fields of the request, its answer wrapped if need be."""
+    layer, _, verb = name.partition(".")
+
+    def run(memory: Memory, request: Any) -> Any:
+        given = {each.name: getattr(request, each.name) for each in fields(request)}
+        answer = getattr(getattr(memory, layer), verb)(**given)
+        return answer if wrap is None else wrap(answer)
+
+    return Operation(
+        name=name,
+        summary=summary,
+        group=group,
+        request=request,
+        response=response,
+        run=run,
+        writes=writes,
+        scope=scope,
+        listing=listing,
+        command=command,
+        destructive=destructive,
+    )
 
 
 def _unwrapped(value: Any) -> Any:

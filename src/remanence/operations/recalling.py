@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from remanence.model.context import Context
 from remanence.model.hit import WhyNot
 from remanence.model.memory import MemoryRecord
 from remanence.operations.operation import Group, Operation, Scoping, arguments, given
 from remanence.operations.responses import Count, Found, History, Memories, Similarity
-from remanence.operations.scopes import Conditions
+from remanence.operations.scopes import Conditions, Place
 
 if TYPE_CHECKING:
     from remanence.memory import Memory
@@ -29,6 +30,18 @@ class Search(Conditions):
     min_trust: float = given("leave out memories trusted less than this", 0.0)
     time_weight: float | None = given("how fast recency fades, per day")
     diversity: float = given("0 to 1: how much near repetitions give way", 0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bridge(Place):
+    """What a prompt is for."""
+
+    query: str | None = given("what is asked; else the last thing the user said", positional=True)
+    max_tokens: int = given("so many tokens at most", 1500, short="-n")
+    now: datetime | None = given('what "yesterday" or "last May" count from')
+    include_shared: bool = given("also recall what belongs to no user", False)
+    min_trust: float = given("leave out memories trusted less than this", 0.0)
+    recall: bool = given("search the memories too", True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +85,10 @@ def _search(memory: Memory, request: Search) -> Found:
     return Found(hits=tuple(hits), understood=hits.understood, degraded=hits.degraded)
 
 
+def _context(memory: Memory, request: Bridge) -> Context:
+    return memory.context(**arguments(request))
+
+
 def _why_not(memory: Memory, request: AskWhyNot) -> WhyNot:
     return memory.why_not(**arguments(request))
 
@@ -107,6 +124,16 @@ RECALLING = (
         writes=False,
         scope=Scoping.SCOPED,
         listing="hits",
+    ),
+    Operation(
+        name="context",
+        summary="Put together what a prompt should hold.",
+        group=Group.RECALL,
+        request=Bridge,
+        response=Context,
+        run=_context,
+        writes=False,
+        scope=Scoping.SCOPED,
     ),
     Operation(
         name="why_not",

@@ -10,7 +10,9 @@ from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from remanence.memory import Memory
+from remanence.memory import LAYERS, Memory
+from remanence.model.block import BlockVersion
+from remanence.model.context import Item, Part
 from remanence.model.hit import Hit, Understanding
 from remanence.model.memory import Related, Revision
 from remanence.model.stats import Finding
@@ -20,9 +22,9 @@ from remanence.operations.table import LEFT_OUT, OPERATIONS
 HEAD = """# Reference
 
 Every verb of the memory, made from the table in `src/remanence/operations` by `make docs`.
-In Python they are methods of `Memory`, and of `AsyncMemory` when awaited; on the command line
-they are commands of `rem`. Every one of them works inside one tenant, except those of scope
-*store*, which are for whoever runs the store.
+In Python they are methods of `Memory` and of its layers (`memory.blocks.append(…)`), and of
+`AsyncMemory` when awaited; on the command line they are commands of `rem`. Every one of them
+works inside one tenant, except those of scope *store*, which are for whoever runs the store.
 """
 SHORTENED = re.compile(r"\b(?:[a-z_]+\.)+([A-Za-z]+)")
 
@@ -53,7 +55,8 @@ def _section(operation: Operation) -> str:
 
 
 def _doc(operation: Operation) -> str:
-    return inspect.getdoc(getattr(Memory, operation.name)) or operation.summary
+    owner = LAYERS[operation.layer] if operation.layer else Memory
+    return inspect.getdoc(getattr(owner, operation.verb)) or operation.summary
 
 
 def _requests(request: type) -> Iterator[str]:
@@ -75,7 +78,8 @@ def _flags(each: Field[Any]) -> str:
 
 def _values() -> list[type]:
     answers = [each.response for each in OPERATIONS]
-    return list(dict.fromkeys([*answers, Hit, Understanding, Related, Revision, Finding]))
+    nested = [Hit, Understanding, Related, Revision, Finding, BlockVersion, Part, Item]
+    return list(dict.fromkeys([*answers, *nested]))
 
 
 def _value(answer: type) -> str:

@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+from remanence.operations.blocks import BLOCKS
 from remanence.operations.caring import CARING
+from remanence.operations.conversations import CONVERSATIONS
 from remanence.operations.linking import LINKING
 from remanence.operations.operation import Operation
 from remanence.operations.recalling import RECALLING
 from remanence.operations.remembering import REMEMBERING
+from remanence.operations.sessions import SESSIONS
+from remanence.operations.snapshots import SNAPSHOTS
+from remanence.operations.working import WORKING
 
-OPERATIONS: tuple[Operation, ...] = (*REMEMBERING, *RECALLING, *LINKING, *CARING)
+OPERATIONS: tuple[Operation, ...] = (
+    *REMEMBERING,
+    *RECALLING,
+    *BLOCKS,
+    *CONVERSATIONS,
+    *SESSIONS,
+    *WORKING,
+    *SNAPSHOTS,
+    *LINKING,
+    *CARING,
+)
 
 LEFT_OUT = {
     "close": "whoever opened the memory closes it; no caller from outside may",
+    "snapshot": "short for `snapshots.take`",
+    "sessions.push": "conversations call it when messages were stored",
+    "sessions.renew": "the memory calls it when a snapshot was restored",
+    "sessions.drop": "the memory calls it when messages were changed or forgotten",
 }
 
 

@@ -12,6 +12,7 @@ from remanence.text.fences import without_fenced
 
 CALLS = "tool_calls"
 CALL_ID = "tool_call_id"
+OF_MEMORY = "memory_tool"  # in a message's metadata: a call of memory's own tools, or its answer
 MOST_CALLS = 128
 LONGEST_CALL = 1_000
 NO_OUTPUT = "(no output)"
@@ -36,6 +37,12 @@ def spelled(calls: object) -> str:
     text = "\n".join(_call(call)[:LONGEST_CALL] for call in calls_in(calls))
     whole = text.replace("\0", "").encode("utf-8", "replace").decode()
     return without_fenced(whole).strip() or "(a tool call)"
+
+
+def says_nothing(text: str, metadata: Mapping[str, Any]) -> bool:
+    """Whether a message is a bare call, or about memory itself: kept, and never worth recalling."""
+    calls = calls_in(metadata.get(CALLS))
+    return metadata.get(OF_MEMORY) is True or bool(calls and text == spelled(calls))
 
 
 def calls_in(value: object) -> list[Mapping[str, Any]]:

@@ -17,15 +17,18 @@ from remanence.model.memory import MemoryRecord
 from remanence.model.scope import Reach
 from remanence.model.stats import CacheUse, IndexUse
 from remanence.ports.cache import Cache, CacheStats
+from remanence.ports.language_model import LanguageModel
+from remanence.ports.session_cache import SessionCache
 from remanence.ports.store import Store
 from remanence.ports.vector_index import IndexStats
 from remanence.recall.freshness import Freshness
 from remanence.recall.results import ResultCache
 from remanence.recall.search import Recall
 from remanence.remember.writer import Writer
-from remanence.wiring.caches import LOCAL, make_cache
+from remanence.wiring.caches import LOCAL, make_cache, make_session_cache
 from remanence.wiring.embedders import LazyEmbedder, make_embedder
 from remanence.wiring.indexes import FOLLOWERS, index_file, index_kind, make_index
+from remanence.wiring.language_models import make_language_model
 from remanence.wiring.rankers import find_ranker
 from remanence.wiring.stores import (
     MEMORY,
@@ -74,6 +77,8 @@ class Parts:
     index_kind: str
     index_file: Path | None
     cache: Cache | None
+    sessions: SessionCache | None
+    model: LanguageModel | None
 
     def clean_index(self, erased: Sequence[MemoryRecord]) -> None:
         """Leave no trace of what was erased in the index; its file is only a cache."""
@@ -164,7 +169,9 @@ def assemble(settings: Settings, clock: Clock) -> Parts:
         decay=settings.decay,
         time_weight=settings.time_weight,
     )
+    model = make_language_model(settings)
     cache = make_cache(settings, _budget(settings, RESULTS_SHARE))
+    sessions = make_session_cache(settings)
     store = open_store(settings)
     embedder = CachedEmbedder(LazyEmbedder(settings), _budget(settings, EMBEDDINGS_SHARE))
     results = None
@@ -180,7 +187,9 @@ def assemble(settings: Settings, clock: Clock) -> Parts:
         results,
     )
     writer = Writer(store, embedder, clock)
-    return Parts(store, embedder, writer, recall, kind, index_file(settings), cache)
+    return Parts(
+        store, embedder, writer, recall, kind, index_file(settings), cache, sessions, model
+    )
 
 
 def _budget(settings: Settings, share: float) -> int:

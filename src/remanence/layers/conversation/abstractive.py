@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from remanence.errors import LanguageModelError
 from remanence.ports.language_model import ChatMessage, LanguageModel
 from remanence.text.fences import Fence, disarmed, fenced
 from remanence.text.summary import Said
@@ -46,19 +45,16 @@ def abstract(
 ) -> str | None:
     """The model's summary, or None where the extractive `fallback` should stand.
 
-    None for a failure of the model, and for an answer that is empty, too long, cut short, a
-    refusal, an echo of what was asked, that has a name, number or date nobody said, or that
-    loses more than 40 % of those in the fallback.
+    None for an answer that is empty, too long, cut short, a refusal, an echo of what was asked,
+    that has a name, number or date nobody said, or that loses more than 40 % of those in the
+    fallback. A model that does not answer is a `LanguageModelError`.
     """
     written = _written(turns)
     if not written or characters <= 0 or len(written) > _MOST_CHARACTERS:
         return None
-    try:
-        reply = model.reply(
-            _messages(written, characters), max_tokens=characters // 2 + 64, temperature=0.0
-        )
-    except LanguageModelError:
-        return None
+    reply = model.reply(
+        _messages(written, characters), max_tokens=characters // 2 + 64, temperature=0.0
+    )
     if reply.tool_calls or reply.finish == "length":
         return None
     text = _plain(reply.text)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import islice
 
-from remanence.errors import Conflict, NotFound
+from remanence.errors import Conflict, LanguageModelError, NotFound
 from remanence.layers.conversation.deriving import Deriving
 from remanence.layers.conversation.gaps import gaps
 from remanence.layers.conversation.making import (
@@ -29,6 +29,7 @@ from remanence.remember.lineage import SOURCES, sources_of
 
 ROLL_UP = 4  # so many new segments make a new summary of the conversation worth its while
 MODEL = "model"  # in a summary's metadata: the model that wrote it
+DECLINED = "declined"  # … and one whose text did not hold, which is not asked again
 TRIES = 5
 
 
@@ -89,18 +90,28 @@ class Summaries:
         raise Conflict(f"What was said on {day.isoformat()} keeps changing; try again.")
 
     def refine(self, record: MemoryRecord) -> MemoryRecord | None:
-        """Have the model write a summary anew; None if it did so before, or could not."""
-        if self._model is None or MODEL in record.metadata:
+        """Have the model write a summary anew; None if it did so before, or could not.
+
+        A model that does not answer may be asked again; one whose text did not hold is not.
+        """
+        told = record.metadata
+        if self._model is None or MODEL in told or told.get(DECLINED) == self._model.name:
             return None
         from remanence.layers.conversation.abstractive import abstract
 
         turns = turns_of(sources_of(self._store, record))
-        most = length_for(Level(record.metadata["level"]), turns)
-        text = abstract(self._model, turns, record.text, most)
-        if text is None:
+        most = length_for(Level(told["level"]), turns)
+        try:
+            text = abstract(self._model, turns, record.text, most)
+        except LanguageModelError:
             return None
-        metadata = {**record.metadata, MODEL: self._model.name}
-        return self._deriving.rewrite(record, {"text": text, "metadata": metadata})
+        if text is None:
+            declined = {**told, DECLINED: self._model.name}
+            self._deriving.rewrite(record, {"metadata": declined})
+            return None
+        return self._deriving.rewrite(
+            record, {"text": text, "metadata": {**told, MODEL: self._model.name}}
+        )
 
     def _segment(self, run: Sequence[MemoryRecord]) -> MemoryRecord | None:
         draft = drafted(Level.SEGMENT, run, told(Level.SEGMENT, run, self._extract))

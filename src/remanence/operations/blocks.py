@@ -1,0 +1,164 @@
+"""The verbs of core memory: blocks that are read, edited, compared and brought back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from remanence.model.block import Block
+from remanence.operations.operation import Group, given, of_layer
+from remanence.operations.responses import BlockHistory, Blocks, Wording
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """Whose block; without an owner it is shared by all."""
+
+    user_id: str | None = given("the user whose block it is", short="-u")
+    agent_id: str | None = given("the agent whose block it is", short="-a")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labelled(Owner):
+    """One block."""
+
+    label: str = given("the block's label, such as persona or human", ..., positional=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit(Labelled):
+    """A change, with what the history shall say of it."""
+
+    author: str | None = given("who changes it; kept in the history")
+    reason: str | None = given("why; kept in the history")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Create(Edit):
+    """A new block."""
+
+    value: str = given("what it says at first", "", positional=True)
+    limit: int | None = given("how many characters it may hold")
+    description: str = given("what it is for; the model reads it", "")
+    read_only: bool = given("nobody may edit it", False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Append(Edit):
+    """A line at the end."""
+
+    text: str = given("what to add", ..., positional=True, piped=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replace(Edit):
+    """One passage for another."""
+
+    old: str = given("the passage, exactly; it must occur once", ..., positional=True)
+    new: str = given("what takes its place", ..., positional=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Insert(Edit):
+    """A line between others."""
+
+    text: str = given("what to add", ..., positional=True, piped=True)
+    line: int = given("before which line, from 0; -1 is the end", -1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rethink(Edit):
+    """The whole block anew."""
+
+    value: str = given("what it says from now on", ..., positional=True, piped=True)
+    version: int | None = given("only if it still has this version")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configure(Edit):
+    """What holds for the block; what is left out stays."""
+
+    limit: int | None = given("how many characters it may hold")
+    description: str | None = given("what it is for; the model reads it")
+    read_only: bool | None = given("whether nobody may edit it")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delete(Edit):
+    """A block to take away."""
+
+    erase: bool = given("with its whole history, for good", False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compare(Labelled):
+    """Two versions; left out, the newest change."""
+
+    before: int | None = given("the older version")
+    after: int | None = given("the newer version")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restore(Edit):
+    """A version to go back to."""
+
+    version: int = given("the version to bring back", ..., positional=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Render(Owner):
+    """All blocks as a prompt has them."""
+
+    template: str | None = given("a Jinja2 template; it gets `blocks`")
+
+
+_reads = partial(of_layer, group=Group.BLOCKS, writes=False)
+_edits = partial(of_layer, group=Group.BLOCKS, response=Block, writes=True)
+
+
+BLOCKS = (
+    _reads(
+        "blocks.list",
+        "List the blocks that are seen.",
+        request=Owner,
+        response=Blocks,
+        wrap=lambda found: Blocks(blocks=tuple(found)),
+        listing="blocks",
+    ),
+    _reads("blocks.get", "Show a block.", request=Labelled, response=Block),
+    _edits("blocks.create", "Make a block.", request=Create),
+    _edits("blocks.append", "Add a line to a block.", request=Append),
+    _edits("blocks.replace", "Replace a passage of a block.", request=Replace),
+    _edits("blocks.insert", "Put a line between others.", request=Insert),
+    _edits("blocks.rethink", "Write a block anew.", request=Rethink),
+    _edits(
+        "blocks.configure", "Change a block's limit, description or protection.", request=Configure
+    ),
+    _edits("blocks.delete", "Take a block away.", request=Delete, destructive=True),
+    _reads(
+        "blocks.history",
+        "Show every version of a block.",
+        request=Labelled,
+        response=BlockHistory,
+        wrap=lambda found: BlockHistory(versions=tuple(found)),
+        listing="versions",
+        command="log",
+    ),
+    _reads(
+        "blocks.diff",
+        "Show what a change changed.",
+        request=Compare,
+        response=Wording,
+        wrap=lambda text: Wording(text=text),
+    ),
+    _edits("blocks.restore", "Bring back a version of a block.", request=Restore),
+    _edits("blocks.undo", "Take back the last change of a block.", request=Edit),
+    _edits("blocks.redo", "Do again what was taken back.", request=Edit),
+    _reads(
+        "blocks.render",
+        "Show the blocks as a prompt has them.",
+        request=Render,
+        response=Wording,
+        wrap=lambda text: Wording(text=text),
+    ),
+)
