@@ -37,6 +37,7 @@ FILE_ALIASES = {
 }
 # Keys of other systems' files that are understood and have no effect here.
 FILE_IGNORED = ("memory.sqlite.pragmas", "memory.chroma", "memory.redis")
+_SECRET_PART = re.compile(r"([?&][^=&]*(?:pass|key|token|secret|auth)[^=&]*=)[^&]*", re.IGNORECASE)
 TLS_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 
 
@@ -47,7 +48,7 @@ class Settings:
     database: str = field(default="", repr=False)
     tenant: str = "default"
     embedder: str = "all-MiniLM-L6-v2"
-    embedder_url: str = ""
+    embedder_url: str = field(default="", repr=False)
     embedder_key: str = field(default="", repr=False)
     pool_size: int = 4
     pool_overflow: int = 4
@@ -56,7 +57,7 @@ class Settings:
     tls: str = "prefer"
     migrate: str = "auto"
     index: str = "auto"
-    index_url: str = ""
+    index_url: str = field(default="", repr=False)
     index_key: str = field(default="", repr=False)
     index_timeout_s: float = 2.0
     index_replicas: int = 2
@@ -67,7 +68,7 @@ class Settings:
     window_messages: int = 40
     window_tokens: int = 3_000
     core_blocks: str = "persona=2048 human=2048 system=1024"
-    llm_url: str = ""
+    llm_url: str = field(default="", repr=False)
     llm_model: str = ""
     llm_key: str = field(default="", repr=False)
     llm_timeout_s: float = 120.0
@@ -188,9 +189,9 @@ HELP: Mapping[str, str] = {
 
 
 def shown(url: str) -> str:
-    """An address as it may be shown: without a password."""
+    """An address as it may be shown: without a password, a key or a token."""
     bare = re.sub(r"(://[^/@:?#]*):.*@", r"\1:…@", url)
-    return re.sub(r"([?&]password=)[^&]*", r"\1…", bare, flags=re.IGNORECASE)
+    return _SECRET_PART.sub(r"\1…", bare)
 
 
 def load_settings(

@@ -271,6 +271,7 @@ class Memory:
         """
         if id is not None and (filters or user_id or agent_id or session_id or all_users):
             raise InvalidInput("Give ids, or a scope and filters, not both.")
+        erase, dry_run = accept.truth_of("erase", erase), accept.truth_of("dry_run", dry_run)
         reach = self._reach(user_id, agent_id, session_id, all_users=all_users)
         if id is not None:
             records = self._all_of([id] if isinstance(id, str) else accept.several("id", id))
@@ -310,6 +311,7 @@ class Memory:
         pass `now` to say that it is right.
         """
         reach = self._reach(user_id, all_users=all_users)
+        dry_run = accept.truth_of("dry_run", dry_run)
         moment = self._believed_now() if now is None else accept.moment_of("now", now)
         where = cleanup_filter(days_before(moment, max_age_days), min_importance)
         found = self._everything(reach, where)

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from remanence import Memory
 from remanence.cli import values
 from remanence.cli.app import app
+from remanence.cli.layer_screens import show
 from remanence.operations.table import OPERATIONS
 
 ROOT = Path(__file__).parents[2]
@@ -328,6 +329,34 @@ def test_core_memory_in_a_shell(rem: Rem, monkeypatch: pytest.MonkeyPatch) -> No
     assert "Ana likes tea" in rem("blocks", "render", "-u", "ana").stdout
     over = rem("blocks", "rethink", "human", "x" * 2050, "-u", "ana")
     assert (over.exit_code, "2" in over.stderr) == (1, True)
+    assert rem("blocks", "create", "project", "--description", "what we do").exit_code == 0
+    assert "shared by all users" in rem("blocks", "get", "project").stdout
+    assert data(rem("blocks", "delete", "project", "--json")) == {"done": True}
+    assert "Done" in rem("blocks", "delete", "human", "-u", "ana", "--erase", "--yes").stderr
+
+
+def test_what_a_person_wrote_is_kept_when_it_cannot_be_stored(
+    rem: Rem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.delenv("VISUAL", raising=False)
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\nhead -c 3000 /dev/zero | tr '\\0' x > $1\n")
+    editor.chmod(0o755)
+    monkeypatch.setenv("EDITOR", str(editor))
+    refused = rem("blocks", "edit", "human", "-u", "ana")
+    assert refused.exit_code == 1
+    [kept] = tmp_path.glob("rem-human-*.txt")
+    assert str(kept) in refused.stderr
+    assert len(kept.read_text()) == 3000
+    editor.write_text("#!/bin/sh\nprintf '\\377' > $1\n")
+    assert "UTF-8" in rem("blocks", "edit", "human", "-u", "ana").stderr
+
+
+def test_every_answer_has_a_screen() -> None:
+    nothing = show.dispatch(object)
+    assert [each.name for each in OPERATIONS if show.dispatch(each.response) is nothing] == []
 
 
 def test_sessions_working_memory_and_snapshots_in_a_shell(rem: Rem) -> None:
@@ -341,12 +370,13 @@ def test_sessions_working_memory_and_snapshots_in_a_shell(rem: Rem) -> None:
     assert rem("working", "get", "plan", *here).stdout == '{"step":2}\n'
     assert rem("working", "get", "nothing", *here).exit_code == 1
     assert rem("snapshot", "take", "before", "-u", "ana").exit_code == 0
-    assert rem("working", "remove", "plan", *here).stdout == "1\n"
+    assert "Done" in rem("working", "remove", "plan", *here).stderr
+    assert "nothing to do" in rem("working", "remove", "plan", *here).stderr
     assert rem("snapshot", "restore", "before", "-u", "ana").exit_code == 0
     assert "plan" in rem("working", "list", *here).stdout
     refused = rem("session", "erase", "s1", "-u", "ana", stdin="")
     assert (refused.exit_code, "--yes" in refused.stderr) == (1, True)
-    assert rem("session", "erase", "s1", "-u", "ana", "--yes").stdout == "1\n"
+    assert data(rem("session", "erase", "s1", "-u", "ana", "--yes", "--json")) == {"done": True}
 
 
 def test_a_conversation_and_its_context_in_a_shell(rem: Rem) -> None:

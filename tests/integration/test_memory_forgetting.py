@@ -302,3 +302,11 @@ def test_erasing_leaves_nothing_in_the_index_file(tmp_path: Path, opened: bool) 
         memory.forget(record.id, erase=True)
         assert not index.exists() or b"an index of before" not in index.read_bytes()
         assert memory.count() == 0
+
+
+@pytest.mark.parametrize("flag", ["erase", "dry_run", "all_users"])
+def test_only_true_is_true(memory: Memory, flag: str) -> None:
+    record = memory.add("keep me", user_id="ana")
+    with pytest.raises(InvalidInput, match=flag):
+        memory.forget(filters={"field.role": "user"}, **{flag: "no"})
+    assert memory.get(record.id) == record

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from remanence.cli.common import Opening
+from remanence.cli.settings import in_force
 from remanence.config import CONFIG_FILES, HELP, PREFIX, Settings, load_settings, shown
 from remanence.errors import ConfigError
 
@@ -212,6 +214,15 @@ def test_core_blocks_are_labels_with_limits() -> None:
     assert Settings(core_blocks="").block_limits == {}
 
 
+@pytest.mark.parametrize(
+    "name", [each.name for each in fields(Settings) if each.name.endswith(("_key", "_url"))]
+)
+def test_no_secret_is_shown(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PREFIX + name.upper(), "https://user:s3cret@host/v1")
+    assert "s3cret" not in repr(load_settings())
+    assert "s3cret" not in repr(in_force(Opening()))
+
+
 def test_the_cache_may_lie_at_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     assert Settings(cache="~/models").cache_folder == tmp_path / "models"
@@ -227,6 +238,7 @@ def test_the_cache_may_lie_at_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
             "postgresql://db/mem?user=ana&password=…&x=1",
         ),
         ("rediss://:s3cret@cache:6379/0", "rediss://:…@cache:6379/0"),
+        ("https://h/v1?api-key=s3cret&v=2", "https://h/v1?api-key=…&v=2"),
         ("postgresql://ana@db/mem", "postgresql://ana@db/mem"),
         ("agent.db", "agent.db"),
     ],

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from remanence.cli.common import Database, Tenant, opening
 from remanence.cli.outcome import Form, guarded
-from remanence.errors import InvalidInput
+from remanence.errors import InvalidInput, RemanenceError
 
 if TYPE_CHECKING:
     from remanence.memory import Memory
@@ -46,9 +47,21 @@ def _edited(
     if text is None or text.rstrip("\n") == block.value.rstrip("\n"):
         return "Nothing changed."
     told = {"user_id": user_id, "agent_id": agent_id, "author": "editor", "reason": reason}
-    after = memory.blocks.rethink(label, text.rstrip("\n"), version=block.version, **told)
+    try:
+        after = memory.blocks.rethink(label, text.rstrip("\n"), version=block.version, **told)
+    except RemanenceError as error:
+        raise type(error)(f"{error} What you wrote is in {_kept(label, text)}.") from error
     used = f"{after.characters}/{after.limit} characters"
     return f"{label} is at version {after.version} now, {used}."
+
+
+def _kept(label: str, text: str) -> str:
+    """The file that holds what a person wrote and could not be stored."""
+    with NamedTemporaryFile(
+        "w", encoding="utf-8", prefix=f"rem-{label}-", suffix=".txt", delete=False
+    ) as file:
+        file.write(text)
+    return file.name
 
 
 def _by_hand(text: str, ending: str) -> str | None:
@@ -58,3 +71,5 @@ def _by_hand(text: str, ending: str) -> str | None:
         return click.edit(text, extension=ending, require_save=False)
     except click.ClickException as error:
         raise InvalidInput(f"{error.format_message()}; set $EDITOR to an editor.") from None
+    except UnicodeDecodeError:
+        raise InvalidInput("What the editor saved is not UTF-8; nothing was changed.") from None

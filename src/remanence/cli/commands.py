@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import typer
+from typer.core import TyperGroup
 
 from remanence.cli import blocks
 from remanence.cli.common import (
@@ -28,8 +29,8 @@ from remanence.cli.common import (
 from remanence.cli.outcome import FAILED, Form, answer, form_of, guarded
 from remanence.cli.parameters import parameters, request_of
 from remanence.model.memory import MemoryRecord
-from remanence.operations.operation import Group, Operation
-from remanence.operations.table import OPERATIONS
+from remanence.operations.operation import COMMANDS, Group, Operation
+from remanence.operations.own import OWN
 
 if TYPE_CHECKING:
     from remanence.memory import Memory
@@ -38,34 +39,57 @@ if TYPE_CHECKING:
 LAYER_HELP = {
     "blocks": "Core memory: labelled blocks that are always in the prompt.",
     "conversations": "Conversations: messages, the short-term window, summaries.",
-    "sessions": "Sessions: state that lives as long as it is used.",
+    "sessions": "Sessions: state with a time to live. (Messages are in `rem conversation`.)",
     "working": "Working memory: the state of a session's task.",
-    "snapshots": "Snapshots: hold fast, compare, go back.",
+    "snapshots": "Snapshots of a scope: take one, compare it with the present, go back to it.",
 }
 EXPLAINED = ("context", "search")
 # Where there is no database yet, these make one; the others say that there is none.
-CREATING = ("add", "append", "create", "set")
+CREATING = ("add", "append", "create", "rethink", "set")
 
 
 def add_operations(app: typer.Typer) -> None:
     """Make a command of every operation; those of a layer stand under the layer's own."""
+    _add(app, OWN)
+    for layer, about in LAYER_HELP.items():
+        group = typer.Typer(help=about, no_args_is_help=True, cls=LayerGroup)
+        app.add_typer(group, name=COMMANDS.get(layer, layer), rich_help_panel="Layers")
+
+
+def _add(app: typer.Typer, operations: Sequence[Operation]) -> None:
     order = list(Group)
-    homes = {"": app}
-    for operation in sorted(OPERATIONS, key=lambda each: order.index(each.group)):
-        *group, name = operation.spelled.split(" ")
-        if operation.layer not in homes:
-            homes[operation.layer] = _group(app, group[0], LAYER_HELP[operation.layer])
+    for operation in sorted(operations, key=lambda each: order.index(each.group)):
+        name = operation.spelled.split(" ")[-1]
         panel = None if operation.layer else operation.group.value
-        homes[operation.layer].command(name, help=operation.summary, rich_help_panel=panel)(
-            _command(operation)
-        )
-    blocks.add_to(homes["blocks"])
+        app.command(name, help=operation.summary, rich_help_panel=panel)(_command(operation))
 
 
-def _group(app: typer.Typer, name: str, about: str) -> typer.Typer:
-    group = typer.Typer(help=about, no_args_is_help=True)
-    app.add_typer(group, name=name, rich_help_panel="Layers")
-    return group
+class LayerGroup(TyperGroup):
+    """The commands of a layer, made when one of them or their help is asked for.
+
+    All of them at once would make every start of the program a third longer.
+    """
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of that name."""
+        self._fill()
+        return super().get_command(ctx, cmd_name)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of the commands, in their order."""
+        self._fill()
+        return super().list_commands(ctx)
+
+    def _fill(self) -> None:
+        if self.commands:
+            return
+        from remanence.operations.table import OPERATIONS
+
+        made = typer.Typer()
+        _add(made, [each for each in OPERATIONS if each.spelled.startswith(f"{self.name} ")])
+        if self.name == "blocks":
+            blocks.add_to(made)
+        self.commands.update(typer.main.get_group(made).commands)
 
 
 def _command(operation: Operation) -> Callable[..., None]:
@@ -118,7 +142,9 @@ def _confirm(operation: Operation, memory: Memory, request: Any) -> None:
     if getattr(request, "dry_run", False) or not (erase or sys.stdin.isatty()):
         return
     if operation.layer:
-        confirm(f"{operation.summary} Go ahead?")
+        named = getattr(request, "label", None) or getattr(request, "name", None)
+        named = named or getattr(request, "session_id", "")
+        confirm(f"{operation.spelled} {named}{', for good' if erase else ''}: go ahead?")
         return
     concerned = operation.perform(memory, replace(request, dry_run=True)).memories
     noun = "memory" if len(concerned) == 1 else "memories"

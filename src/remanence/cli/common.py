@@ -41,7 +41,7 @@ AsLines = Annotated[
     bool, typer.Option("--ndjson", help="answer with a JSON object a line", rich_help_panel=PANEL)
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="do not ask")]
-Explain = Annotated[bool, typer.Option("--explain", "-e", help="show what each score is made of")]
+Explain = Annotated[bool, typer.Option("--explain", "-e", help="show what it is made of")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,17 +14,18 @@ from remanence.model.context import Context
 from remanence.model.conversation import Conversation, Window
 from remanence.model.session import Session, WorkingItem
 from remanence.model.snapshot import Restored, Snapshot, SnapshotDiff
-from remanence.operations.rendering import dumped
-from remanence.operations.responses import (
+from remanence.operations.layer_responses import (
     BlockHistory,
     Blocks,
     Conversations,
+    Done,
     Sessions,
     Snapshots,
     Value,
     Wording,
     WorkingItems,
 )
+from remanence.operations.rendering import dumped
 
 __all__ = ["show"]
 
@@ -33,8 +34,15 @@ COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 @show.register
 def _(answer: Wording, explain: bool = False) -> None:
+    if not answer.text:
+        note("Nothing to show.")
     for line in terminal.shown(answer.text).splitlines():
         say(Text(line, style=COLOURS.get(line[:1], "")))
+
+
+@show.register
+def _(answer: Done, explain: bool = False) -> None:
+    note("Done." if answer.done else "There was nothing to do: no such thing is there.")
 
 
 @show.register
@@ -122,7 +130,7 @@ def _(answer: WorkingItems, explain: bool = False) -> None:
 
 @show.register
 def _(answer: Snapshot, explain: bool = False) -> None:
-    counts = ", ".join(f"{count:,} {what}" for what, count in answer.counts.items() if count)
+    counts = ", ".join(f"{what} {count:,}" for what, count in answer.counts.items() if count)
     head = Text(f"{answer.at:%Y-%m-%d %H:%M}  ", style="green")
     head.append(terminal.shown(answer.name), style="bold").append(f"  {counts or 'nothing'}")
     say(head.append(f"  {terminal.shown(answer.note)}" if answer.note else "", style="dim"))
@@ -154,16 +162,19 @@ def _(answer: Restored, explain: bool = False) -> None:
 
 @show.register
 def _(answer: Context, explain: bool = False) -> None:
-    say(Text(terminal.shown(answer.table() if explain else answer.text)))
-    if not explain:
+    if answer.text:
+        say(Text(terminal.shown(answer.table() if explain else answer.text)))
+    if not answer.text:
+        note("Nothing fits, or there is nothing to say. (-u names a user, -s a conversation.)")
+    elif not explain:
         note(f"{answer.tokens:,} of {answer.max_tokens:,} tokens; --explain says what each is for.")
 
 
 def _block_line(block: Block) -> Text:
-    whose = " ".join(name for name in (block.user_id, block.agent_id) if name) or "shared"
+    whose = " ".join(name for name in (block.user_id, block.agent_id) if name)
     line = Text(terminal.shown(block.label), style="bold")
     line.append(f"  {block.characters}/{block.limit}  version {block.version}", style="dim")
-    line.append(f"  {terminal.shown(whose)}", style="dim")
+    line.append(f"  {terminal.shown(whose or 'shared by all users')}", style="dim")
     if block.read_only:
         line.append("  read-only", style="yellow")
     if block.description:

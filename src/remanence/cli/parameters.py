@@ -14,10 +14,8 @@ import typer
 
 from remanence.cli import values
 from remanence.operations.operation import Operation, flags
-from remanence.operations.responses import Value
 
 MOMENT = "DATE"
-JSON = get_type_hints(Value)["value"]
 PAIR = "KEY=VALUE"
 
 
@@ -85,7 +83,7 @@ def _metavar(hint: Any) -> str | None:
 
 
 def _shell_type(each: Field[Any], hint: Any) -> Any:
-    if hint is datetime or hint is JSON or _holds_objects(hint):
+    if hint is datetime or each.metadata["json"] or _holds_objects(hint):
         return str | None if each.default is None or each.metadata["piped"] else str
     if get_origin(hint) in (tuple, Mapping):
         return list[str] | None
@@ -94,6 +92,8 @@ def _shell_type(each: Field[Any], hint: Any) -> Any:
 
 
 def _value(each: Field[Any], hint: Any, given: Any) -> Any:
+    if given is None and each.default not in (MISSING, ()):
+        return each.default
     if _holds_objects(hint):
         return values.objects(each.name, given)
     if get_origin(hint) is Mapping:
@@ -102,7 +102,7 @@ def _value(each: Field[Any], hint: Any, given: Any) -> Any:
         return tuple(given or ())
     if hint is datetime:
         return None if given is None else values.moment(each.name, given)
-    if hint is JSON:
+    if each.metadata["json"]:
         return values.json_or_text(str(_piped(each, given)))
     if hint is Path:
         return Path(given)
@@ -122,6 +122,6 @@ def _holds_objects(hint: Any) -> bool:
 
 def _bare(hint: Any) -> Any:
     """The type without its `| None`."""
-    if not isinstance(hint, UnionType) or hint == JSON:
-        return JSON if hint == JSON else hint
+    if not isinstance(hint, UnionType):
+        return hint
     return next(each for each in get_args(hint) if each is not type(None))

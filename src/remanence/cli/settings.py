@@ -14,9 +14,6 @@ from remanence.cli.common import AsJson, Database, Opening, Tenant, opening
 from remanence.cli.outcome import answer, form_of, guarded
 from remanence.operations.operation import Group
 
-SECRET = ("embedder_key", "index_key")
-ADDRESSES = ("database", "cache_url", "embedder_url", "index_url")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
@@ -86,9 +83,9 @@ def _origins(opened: Opening) -> tuple[Path | None, Mapping[str, str]]:
 def _told(name: str, value: Any) -> Any:
     from remanence.config import shown
 
-    if name in ADDRESSES:
+    if name == "database" or name.endswith("_url"):
         return shown(value)
-    return "(set)" if name in SECRET and value else value
+    return "(set)" if name.endswith("_key") and value else value
 
 
 def _show_path(found: InForce) -> None:

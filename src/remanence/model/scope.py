@@ -60,5 +60,8 @@ class Reach:
         check_name("user_id", self.user_id)
         check_name("agent_id", self.agent_id)
         check_name("session_id", self.session_id)
+        for name in ("include_shared", "all_users"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidInput(f"{name} must be True or False.")
         if self.all_users and self.user_id is not None:
             raise InvalidInput("Give either user_id or all_users=True, not both.")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from remanence.model.block import Block
+from remanence.operations.layer_responses import BlockHistory, Blocks, Done, Wording
 from remanence.operations.operation import Group, given, of_layer
-from remanence.operations.responses import BlockHistory, Blocks, Wording
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,7 @@ _edits = partial(of_layer, group=Group.BLOCKS, response=Block, writes=True)
 BLOCKS = (
     _reads(
         "blocks.list",
-        "List the blocks that are seen.",
+        "List the blocks that a user and an agent see.",
         request=Owner,
         response=Blocks,
         wrap=lambda found: Blocks(blocks=tuple(found)),
@@ -129,12 +129,21 @@ BLOCKS = (
     _edits("blocks.create", "Make a block.", request=Create),
     _edits("blocks.append", "Add a line to a block.", request=Append),
     _edits("blocks.replace", "Replace a passage of a block.", request=Replace),
-    _edits("blocks.insert", "Put a line between others.", request=Insert),
+    _edits("blocks.insert", "Insert a line into a block.", request=Insert),
     _edits("blocks.rethink", "Write a block anew.", request=Rethink),
     _edits(
         "blocks.configure", "Change a block's limit, description or protection.", request=Configure
     ),
-    _edits("blocks.delete", "Take a block away.", request=Delete, destructive=True),
+    of_layer(
+        "blocks.delete",
+        "Take a block away; undo brings it back unless it is erased.",
+        Group.BLOCKS,
+        Delete,
+        Done,
+        writes=True,
+        wrap=lambda _: Done(done=True),
+        destructive=True,
+    ),
     _reads(
         "blocks.history",
         "Show every version of a block.",
@@ -146,7 +155,7 @@ BLOCKS = (
     ),
     _reads(
         "blocks.diff",
-        "Show what a change changed.",
+        "Show what the last change of a block changed, or compare two versions.",
         request=Compare,
         response=Wording,
         wrap=lambda text: Wording(text=text),

@@ -10,9 +10,10 @@ from typing import Any
 
 from remanence.model.conversation import Conversation, Window
 from remanence.model.memory import MemoryRecord
+from remanence.operations.layer_responses import Conversations, Wording
 from remanence.operations.operation import Group, given, of_layer
 from remanence.operations.remembering import RETRY
-from remanence.operations.responses import Conversations, Found, Memories, Wording
+from remanence.operations.responses import Found, Memories
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -90,12 +90,14 @@ def given(
     flag: str | None = None,
     positional: bool = False,
     piped: bool = False,
+    json: bool = False,
 ) -> Any:
     """A field of a request: its help, its spelling on a command line, whether stdin can give it.
 
-    A field without a default is required: pass `...`.
+    A field without a default is required: pass `...`. One of `json` takes any JSON value.
     """
     about = {"help": help, "short": short, "flag": flag, "positional": positional, "piped": piped}
+    about |= {"json": json}
     return field(default=MISSING if default is ... else default, metadata=about)
 
 

@@ -9,8 +9,9 @@ from functools import partial
 from typing import Any
 
 from remanence.model.session import Session
+from remanence.operations.layer_responses import Done, Sessions
 from remanence.operations.operation import Group, Scoping, given, of_layer
-from remanence.operations.responses import Count, Memories, Sessions
+from remanence.operations.responses import Count, Memories
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,9 +86,9 @@ SESSIONS = (
         "sessions.erase",
         "Remove a session for good; its messages stay.",
         request=Of,
-        response=Count,
+        response=Done,
         writes=True,
-        wrap=lambda there: Count(count=int(there)),
+        wrap=lambda there: Done(done=there),
         destructive=True,
     ),
     _operation(

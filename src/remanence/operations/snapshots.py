@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from remanence.model.snapshot import Restored, Snapshot, SnapshotDiff
+from remanence.operations.layer_responses import Done, Snapshots
 from remanence.operations.operation import Group, given, of_layer
-from remanence.operations.responses import Count, Snapshots
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,11 @@ _operation = partial(of_layer, group=Group.SNAPSHOTS)
 
 SNAPSHOTS = (
     _operation(
-        "snapshots.take", "Hold fast what is there.", request=Take, response=Snapshot, writes=True
+        "snapshots.take",
+        "Take a snapshot of a user's memory, or of another scope.",
+        request=Take,
+        response=Snapshot,
+        writes=True,
     ),
     _operation(
         "snapshots.list",
@@ -86,8 +90,8 @@ SNAPSHOTS = (
         "snapshots.delete",
         "Drop a snapshot; the memories stay.",
         request=Named,
-        response=Count,
+        response=Done,
         writes=True,
-        wrap=lambda _: Count(count=1),
+        wrap=lambda _: Done(done=True),
     ),
 )

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from remanence.operations.blocks import BLOCKS
-from remanence.operations.caring import CARING
 from remanence.operations.conversations import CONVERSATIONS
-from remanence.operations.linking import LINKING
 from remanence.operations.operation import Operation
-from remanence.operations.recalling import RECALLING
-from remanence.operations.remembering import REMEMBERING
+from remanence.operations.own import OWN
 from remanence.operations.sessions import SESSIONS
 from remanence.operations.snapshots import SNAPSHOTS
 from remanence.operations.working import WORKING
 
 OPERATIONS: tuple[Operation, ...] = (
-    *REMEMBERING,
-    *RECALLING,
+    *OWN,
     *BLOCKS,
     *CONVERSATIONS,
     *SESSIONS,
     *WORKING,
     *SNAPSHOTS,
-    *LINKING,
-    *CARING,
 )
 
 LEFT_OUT = {

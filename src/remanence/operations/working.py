@@ -7,8 +7,9 @@ from functools import partial
 
 from remanence.model.memory import Json, MemoryRecord
 from remanence.model.session import WorkingItem
+from remanence.operations.layer_responses import Done, Value, WorkingItems
 from remanence.operations.operation import Group, Scoping, given, of_layer
-from remanence.operations.responses import Count, Value, WorkingItems
+from remanence.operations.responses import Count
 from remanence.operations.scopes import KINDS
 from remanence.operations.sessions import CleanUp
 
@@ -32,7 +33,9 @@ class Keyed(Task):
 class Set(Keyed):
     """A value to keep for now."""
 
-    value: Json = given("what to keep: JSON, or a text", ..., positional=True, piped=True)
+    value: Json = given(
+        "what to keep: JSON, or a text", ..., positional=True, piped=True, json=True
+    )
     agent_id: str | None = given("the agent at the task", short="-a")
     ttl_s: float | None = given("seconds to keep it", flag="--ttl")
     importance: float | None = given("0 to 1; from 0.8 it is remembered for good", short="-i")
@@ -72,9 +75,9 @@ WORKING = (
         "working.remove",
         "Let go of a value.",
         request=Keyed,
-        response=Count,
+        response=Done,
         writes=True,
-        wrap=lambda removed: Count(count=int(removed)),
+        wrap=lambda removed: Done(done=removed),
     ),
     _operation(
         "working.clear",
