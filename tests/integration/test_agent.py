@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from remanence.agent import Agent
 from remanence.agent.events import Done, TextPiece, ToolAnswered, ToolCalled, Warned
 from remanence.errors import InvalidInput, LanguageModelError
 from remanence.llm.openai_compatible import OpenAiCompatibleModel
+from remanence.ports.language_model import Reply, ToolCall
 from remanence.testing.chat_server import (
     ChatRequest,
     ChatServer,
@@ -234,10 +237,13 @@ def test_a_model_that_never_stops_is_stopped(
     assert len(server.requests) == 3
     assert answer.warnings == ("Stopped after 3 steps without a final answer.",)
     assert len(answer.tool_calls) == 3
+    assert answer.text == ""
+    told = [text for role, text in said(memory) if role == "assistant"]
+    assert told == ["Try 0.", "Try 1.", "Try 2."]
 
 
 def test_the_same_failing_call_thrice_ends_it(server: ChatServer, agent: Make) -> None:
-    wrong = calls("core_memory_append", {"label": "nowhere", "content": "x"})
+    wrong = calls("core_memory_append", {"label": "nowhere", "content": "x"}, "A moment.")
     server.then(*[wrong] * 9)
     answer = agent().ask("Remember this")
     assert len(server.requests) == 3
@@ -304,11 +310,116 @@ def test_a_model_that_fails_after_a_tool_keeps_what_the_tool_did(
         (says("  \n "), "said nothing"),
         (says("And then", finish="length"), "cut off"),
         (says("", finish="content_filter"), "content filter"),
+        (says("And then", finish="content_filter"), "not remembered"),
     ],
 )
-def test_odd_ends_are_told(server: ChatServer, agent: Make, turn: Turn, told: str) -> None:
+def test_odd_ends_are_told_and_not_remembered(
+    memory: Memory, server: ChatServer, agent: Make, turn: Turn, told: str
+) -> None:
     server.then(turn)
-    assert told in " ".join(agent().ask("Hi").warnings)
+    answer = agent().ask("Hi")
+    assert told in " ".join(answer.warnings)
+    assert answer.text == turn.text.strip()
+    assert said(memory) == [("user", "Hi")]
+
+
+BLANK, LONG = " \t", "i" * 5_000
+JUNK: dict[str, list[dict[str, Any]]] = {
+    "a number without end": [{"arguments": '{"query": "x", "limit": 1' + "0" * 400 + "}"}],
+    "not a number": [{"arguments": '{"query": "x", "limit": NaN}'}],
+    "half a character": [{"arguments": '{"query": "\\ud800"}'}],
+    "half a character of an object": [{"arguments": {"query": "\ud800"}}],
+    "a list": [{"arguments": ["x"]}],
+    "no arguments": [{"arguments": None}],
+    "deep": [{"arguments": '{"query": ' + "[" * 900 + "]" * 900 + "}"}],
+    "arguments without end": [{"arguments": '{"query": "' + "x" * 300_000 + '"}'}],
+    "wide characters": [{"arguments": json.dumps({"query": "🎉" * 900}, ensure_ascii=False)}] * 10,
+    "a name without end": [{"name": "x" * 300_000}],
+    "an odd name": [{"name": "drop table; --\n\ud800"}],
+    "a blank id": [{"id": BLANK}],
+    "an id without end": [{"id": LONG}],
+    "an odd id": [{"id": "a\0b\ud800\n"}],
+    "the same id twice": [{"id": "a"}, {"id": "a"}, {"id": "call_1"}],
+    "the same endless id": [{"id": LONG + "1"}, {"id": LONG + "2"}],
+    "an id that is no text": [{"id": 7}, {"id": None}],
+}
+
+
+@pytest.mark.parametrize("junk", JUNK.values(), ids=JUNK.keys())
+def test_no_junk_of_a_model_ends_the_turn(
+    memory: Memory, server: ChatServer, agent: Make, junk: list[dict[str, Any]]
+) -> None:
+    usual = {"name": "conversation_search", "arguments": '{"query": "x"}'}
+    wanted = [
+        {"id": one.get("id", f"c{n}"), "function": usual | {k: one[k] for k in one if k != "id"}}
+        for n, one in enumerate(junk)
+    ]
+    message = {"content": "A moment.", "tool_calls": wanted}
+    body = json.dumps({"choices": [{"message": message, "finish_reason": "tool_calls"}]})
+    server.then(Turn(body=body.encode()), says("Done."))
+    answer = agent().ask("Find it")
+    assert answer.text == "Done."
+    asked, *told = server.requests[1].messages[-len(junk) - 1 :]
+    ids = [call["id"] for call in asked["tool_calls"]]
+    assert [one["tool_call_id"] for one in told] == ids
+    assert len(set(ids)) == len(ids)
+    assert all(0 < len(id.strip()) <= 200 for id in ids)
+    for call in asked["tool_calls"]:
+        assert re.fullmatch(r"[\w.:-]{1,64}", call["function"]["name"], re.ASCII)
+        json.dumps(json.loads(call["function"]["arguments"]), allow_nan=False)
+    assert [role for role, _ in said(memory)] == (
+        ["user", *["assistant", "tool"] * len(junk), "assistant"]
+    )
+
+
+def test_a_model_with_odd_calls_of_its_own(memory: Memory) -> None:
+    """Not behind our client, so that nothing has mended what it wants."""
+
+    class Odd:
+        name = "odd"
+
+        def __init__(self) -> None:
+            odd = ToolCall(id=" ", name="\ud800", arguments='{"label": "\\ud800"}')
+            self.replies = [Reply(text="\ud800", tool_calls=(odd,)), Reply(text="a\0b\ud800")]
+
+        def stream(self, messages: Any, **options: Any) -> Iterator[str | Reply]:
+            yield self.replies.pop(0)
+
+    answer = Agent(memory, model=Odd(), user_id="ana", session_id="s1").ask("Hi")  # type: ignore[arg-type]
+    assert len(answer.tool_calls) == 1
+    assert said(memory) == [("user", "Hi"), ("assistant", "ab\ufffd")]
+
+
+def test_small_memories_take_what_fits(tmp_path: Path, server: ChatServer, agent: Make) -> None:
+    with Memory(tmp_path / "small.db", embedder="no-such-model", max_text=40) as memory:
+        server.then(
+            calls("core_memory_rethink", {"label": "human", "content": "x" * 500}, "word " * 50),
+            says("word " * 50),
+        )
+        agent(in_memory=memory).ask("Hi")
+        assert said(memory)[-1] == ("assistant", ("word " * 8).strip())
+
+
+def test_what_one_tool_did_is_kept_when_the_next_is_not_wanted(
+    memory: Memory, server: ChatServer, agent: Make
+) -> None:
+    server.then(
+        calls_all(
+            [
+                ("core_memory_append", {"label": "human", "content": "A"}),
+                ("core_memory_append", {"label": "human", "content": "B"}),
+            ],
+            "A moment.",
+        )
+    )
+    stream = agent().stream("Hi")
+    next(event for event in stream if isinstance(event, ToolAnswered))
+    stream.close()  # type: ignore[attr-defined]
+    assert memory.blocks.get("human", **ANA).value == "A"
+    [_, asked, told] = memory.find(kinds="message", newest_first=False, **ANA)
+    assert (asked.text, told.role) == ("A moment.", "tool")
+    assert told.text.startswith("Done.")
+    assert asked.metadata["memory_tool"] is told.metadata["memory_tool"] is True
 
 
 @pytest.mark.parametrize("text", ["", "   ", "a\0b", "\ud800"])
@@ -340,7 +451,80 @@ def test_what_memory_holds_cannot_leave_its_fence(
     assert "</human></core_memory>" not in system
 
 
+def test_what_the_user_said_may_be_stored_in_the_same_words(
+    memory: Memory, server: ChatServer, agent: Make
+) -> None:
+    server.then(
+        calls("archival_memory_insert", {"content": "my locker has the code 4711"}), says("Noted.")
+    )
+    answer = agent().ask("Please remember that my locker has the code 4711")
+    assert answer.tool_calls[0].result == "Remembered."
+
+
 # -- the window
+
+
+def test_a_question_is_sent_once_though_a_clock_is_ahead(
+    memory: Memory, server: ChatServer, agent: Make
+) -> None:
+    soon = datetime.now(UTC) + timedelta(hours=1)
+    turns = [("user", "Is it late?"), ("assistant", "It is five.")]
+    memory.conversations.append(
+        [{"role": role, "content": text, "at": soon} for role, text in turns],
+        session_id="s1",
+        **ANA,
+    )
+    server.then(says("Six."))
+    agent().ask("And now?")
+    assert [m["content"] for m in server.requests[0].messages[1:]] == [
+        *("Is it late?", "It is five.", "And now?")
+    ]
+
+
+def test_a_request_begins_with_the_user(memory: Memory, server: ChatServer, agent: Make) -> None:
+    memory.conversations.append(
+        [{"role": "assistant", "content": "Welcome!"}, {"role": "assistant", "content": "Yes?"}],
+        session_id="s1",
+        **ANA,
+    )
+    server.then(says("Hi."))
+    agent().ask("Hello")
+    assert server.requests[0].messages[1:] == [{"role": "user", "content": "Hello"}]
+
+
+def test_memorys_own_tools_take_no_room(tmp_path: Path, server: ChatServer, agent: Make) -> None:
+    with Memory(tmp_path / "small.db", embedder="no-such-model", window_messages=10) as memory:
+        talking = agent(in_memory=memory)
+        searches: list[tuple[str, Any]] = [
+            ("archival_memory_search", {"query": f"thing {n}"}) for n in range(3)
+        ]
+        server.then(calls_all(searches, "A moment."), says("Nothing."), says("Still nothing."))
+        talking.ask("Find the thing")
+        answer = talking.ask("And now?")
+        assert answer.warnings == ()
+        assert [m["content"] for m in server.requests[-1].messages[1:]] == [
+            *("Find the thing", "Nothing.", "And now?")
+        ]
+
+
+def test_a_full_window_is_told_only_when_messages_have_left(
+    tmp_path: Path, server: ChatServer, agent: Make
+) -> None:
+    with Memory(tmp_path / "small.db", embedder="no-such-model", window_messages=10) as memory:
+        talking = agent(in_memory=memory)
+        told: dict[str, list[int]] = {"fills": [], "just left": []}
+        summarised = []
+        for n in range(40):
+            known = memory.count(kinds="summary", **ANA)
+            server.then(says(f"Rose number {n} is noted."))
+            talking.ask(f"In Lisbon I planted rose number {n} on a Monday in May.")
+            summarised += [n] * (memory.count(kinds="summary", **ANA) > known)
+            system = server.requests[-1].messages[0]["content"]
+            for words, turns in told.items():
+                turns += [n] * (words in system)
+        assert told["fills"] == [4]  # with 9 of 10 messages; at the next question the first left
+        assert 1 <= len(summarised) <= len(told["just left"]) + 1 <= len(summarised) + 1
+        assert len(told["just left"]) < 20
 
 
 def test_a_nearly_full_window_is_told_to_model_and_user(
@@ -496,3 +680,11 @@ def test_the_same_on_postgresql(postgres_url: str, server: ChatServer) -> None:
     assert [m["role"] for m in server.requests[-1].messages] == [
         *("system", "user", "assistant", "user")
     ]
+
+
+def test_a_persona_does_not_touch_an_empty_one_that_all_share(memory: Memory) -> None:
+    memory.blocks.append("persona", "x")
+    memory.blocks.rethink("persona", "")
+    Agent(memory, user_id="ana", persona="A cook")
+    assert memory.blocks.get("persona", user_id="ana").value == "A cook"
+    assert memory.blocks.get("persona").value == ""

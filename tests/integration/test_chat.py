@@ -98,6 +98,24 @@ def test_a_model_that_fails(rem: Rem, server: ChatServer) -> None:
 
 def test_json_without_once_is_a_wrong_use(rem: Rem) -> None:
     assert rem("--json").exit_code == 2
+    assert rem("Hi", "--once", "Hi").exit_code == 2
+
+
+def test_a_text_alone_is_said_once(rem: Rem, server: ChatServer) -> None:
+    server.then(says("Hello."), says("Piped."))
+    done = rem("Hi there", "-u", "ana")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "Hello.\n", "")
+    assert rem("-", "-u", "ana", stdin="from a pipe\n").stdout == "Piped.\n"
+    assert [request.last for request in server.requests] == ["Hi there", "from a pipe"]
+
+
+def test_nobody_is_told_that_everybody_sees_it(rem: Rem, server: ChatServer) -> None:
+    server.then(*[says("Hi.")] * 3)
+    for arguments in (["Hi"], ["Hi", "--json"], []):
+        told = rem(*arguments, stdin="" if arguments else "Hi\n").stderr
+        assert told.count("No user was named") == 1
+        assert "seen by every user" in told
+    assert "No user" not in rem("Hi", "-u", "ana", "--offline").stderr
 
 
 def test_a_model_named_on_the_line(rem: Rem, server: ChatServer) -> None:
@@ -119,11 +137,21 @@ def test_offline_shows_what_would_be_sent(rem: Rem, server: ChatServer, memory: 
     assert told["data"]["offline"] is True
 
 
-def test_without_a_model_it_says_how_to_name_one(rem: Rem, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_model_it_says_how_to_name_one(
+    rem: Rem, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("REMANENCE_LLM_URL", "")
-    done = rem("--once", "Hi")
-    assert done.exit_code == 0
-    assert "set llm_url and llm_model" in done.stderr
+    for done in (rem("--once", "Hi"), rem("Hi"), rem(stdin="Hi\n")):
+        assert done.exit_code == 1
+        assert done.stdout == ""
+        assert "set llm_url and llm_model" in done.stderr
+    told = rem("--once", "Hi", "--json")
+    assert told.exit_code == 1
+    assert json.loads(told.stdout)["error"]["type"] == "ConfigError"
+    assert "pass --url" in rem("Hi", "--model", "smollm2").stderr
+    assert rem("Hi", "--offline").exit_code == 0
+    with Memory(tmp_path / "memory.db", embedder="no-such-model") as memory:
+        assert [record.text for record in memory.find()] == ["Hi"]
 
 
 def test_a_conversation_with_commands(rem: Rem, server: ChatServer, memory: Memory) -> None:
@@ -148,6 +176,32 @@ def test_a_conversation_with_commands(rem: Rem, server: ChatServer, memory: Memo
     assert "Go on with: rem chat -u ana --session chat-" in err
     assert len(server.requests) == 2
     assert done.exit_code == 1
+
+
+def test_a_line_that_only_looks_like_a_command_is_said(rem: Rem, server: ChatServer) -> None:
+    server.then(*[says("I see.")] * 3)
+    lines = ["/etc/hosts is broken", "/etc/hosts", "/foo is a word", "/foo", "/help", "/search"]
+    done = rem("-u", "ana", stdin="\n".join(lines))
+    assert done.exit_code == 0, done.output
+    assert [request.last for request in server.requests] == lines[:3]
+    assert done.stderr.count("/undo LABEL") == 3
+
+
+def test_a_broken_answer_ends_its_line(rem: Rem, server: ChatServer) -> None:
+    server.then(says("Half a sentence", done=False), says("Whole."))
+    done = rem("-u", "ana", stdin="one\ntwo\n")
+    assert done.stdout == "Half a sentence\nWhole.\n"
+    server.then(says("Half a sentence", done=False))
+    assert rem("Hi", "-u", "ana").stdout == "Half a sentence\n"
+
+
+def test_junk_from_the_model_ends_nothing(rem: Rem, server: ChatServer) -> None:
+    junk = '{"query": "\\ud83d", "limit": 1' + "0" * 400 + "}"
+    server.then(calls("conversation_search", junk), says("Sorry."))
+    done = rem("Find it", "-u", "ana", "--json")
+    told = json.loads(done.stdout)
+    assert told["data"]["text"] == "Sorry."
+    assert told["data"]["tool_calls"][0]["done"] is False
 
 
 def test_a_failure_in_the_middle_does_not_end_it(rem: Rem, server: ChatServer) -> None:
@@ -204,7 +258,7 @@ def test_ctrl_c_ends_the_answer_and_not_the_program(
     server.then(never, says("Still here."))
     main, child = pty.openpty()
     with subprocess.Popen(
-        [*COMMAND, "chat"],
+        [*COMMAND, "chat", "--session", "s1", "-u", "ana"],
         stdin=child,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -221,4 +275,5 @@ def test_ctrl_c_ends_the_answer_and_not_the_program(
     assert rem.returncode == 0, err
     assert b"Still here." in out
     assert b"not remembered" in err
+    assert b"Model scripted, user ana, session s1. /help lists the commands." in err
     assert b"Traceback" not in err

@@ -90,6 +90,61 @@ def test_servers_differ_in_how_they_send_a_call() -> None:
         assert call == ToolCall(id="call_1", name="append", arguments='{"label": "human"}')
 
 
+def one(id: str | None, name: str | None, arguments: str, **index: int) -> dict[str, Any]:
+    function = {"name": name, "arguments": arguments}
+    return {"id": id, "function": function, **index}
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [[one("a", "append", '{"n": 1}'), one("b", "search", '{"n": 2}')]],
+        [[one("a", "append", '{"n": 1}')], [one("b", "search", '{"n": 2}')]],
+        [[one("a", "append", '{"n"')], [one(None, None, ": 1}")], [one("b", "search", '{"n": 2}')]],
+        [[one("a", "append", '{"n": 1}', index=0)], [one("b", "search", '{"n": 2}', index=0)]],
+        [
+            [one("a", "append", '{"n"', index=0), one("b", "search", '{"n"', index=0)],
+            [one("b", None, ": 2}", index=0), one("a", None, ": 1}", index=0)],
+        ],
+        [
+            [one("a", "append", '{"n"', index=0), one("b", "search", '{"n"', index=1)],
+            [one("made-up", None, ": 1}", index=0), one("made-up-too", None, ": 2}", index=1)],
+        ],
+        [
+            [one("a", "append", '{"n"', index=0)],
+            [one("a", "append", ": 1}", index=0)],
+            [one("b", "search", '{"n": 2}', index=0)],
+        ],
+    ],
+)
+def test_calls_with_ids_are_told_apart_whatever_their_index(parts: list[Any]) -> None:
+    _, reply = joined(*(event({"tool_calls": part}) for part in parts), event({}, "tool_calls"))
+    assert reply.tool_calls == (
+        ToolCall(id="a", name="append", arguments='{"n": 1}'),
+        ToolCall(id="b", name="search", arguments='{"n": 2}'),
+    )
+
+
+@pytest.mark.parametrize("index", [{}, {"index": 0}])
+def test_calls_without_ids_are_told_apart_by_their_names(index: dict[str, int]) -> None:
+    parts = [one(None, "append", '{"n": 1}', **index), one(None, "search", '{"n": 2}', **index)]
+    _, reply = joined(*(event({"tool_calls": [part]}) for part in parts))
+    assert reply.tool_calls == (
+        ToolCall(id="call_1", name="append", arguments='{"n": 1}'),
+        ToolCall(id="call_2", name="search", arguments='{"n": 2}'),
+    )
+
+
+def test_every_call_has_a_name_and_an_id_that_can_be_sent_back() -> None:
+    ids = ["a", "a", " ", "call_2", "i" * 999, "i" * 999, None, "b\0\n"]
+    wanted = [one(id, "x" * 999 if n else " drop table;", "") for n, id in enumerate(ids)]
+    message = {"content": None, "tool_calls": wanted}
+    calls = whole_reply(json.dumps({"choices": [{"message": message}]})).tool_calls
+    made = [call.id for call in calls]
+    assert made == ["a", "call_1", "call_3", "call_2", "i" * 200, "call_4", "call_5", "b"]
+    assert [call.name for call in calls] == ["drop_table_", *["x" * 64] * 7]
+
+
 def test_a_text_may_come_in_parts() -> None:
     content = [{"type": "text", "text": "Hello, "}, {"type": "text", "text": "Ana."}]
     assert whole_reply(json.dumps({"choices": [{"message": {"content": content}}]})).text == (

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from remanence.agent.events import Answer, Done, Event, Warned
-from remanence.agent.prompt import Message, chat_messages, pressure
+from remanence.agent.events import Answer, Done, Event, ToolUse, Warned
+from remanence.agent.prompt import Message, chat_messages, just_left, pressure
 from remanence.agent.steps import Steps
-from remanence.agent.thread import Thread
+from remanence.agent.thread import Fill, Thread
 from remanence.agent.tools import MemoryTools
 from remanence.clock import IdMaker
 from remanence.errors import InvalidInput
@@ -77,16 +77,16 @@ class Agent:
         """The answer as it comes; `Done` is last.
 
         When the model fails, or the iterator is closed midway, what was said so far is not stored
-        as an answer: half a sentence is no statement. The question and the tools' work stay.
+        as an answer: half a sentence is no statement. Nor is an answer that the model's limit or
+        filter cut off, though it is given. The question and the tools' work stay.
         """
         asked = self._thread.heard(text)
-        share = self._thread.fullness()
-        warnings = self._told_once(share)
+        fill = self._thread.fill()
+        warnings = self._told_once(fill)
         yield from map(Warned, warnings)
         context = self._context(text)
         labels = self._tools.labels if self._with_tools else ()
-        warning = pressure(share, tools=self._with_tools) if share >= FULL else ""
-        messages = chat_messages(context, asked, text, labels, warning)
+        messages = chat_messages(context, asked, text, labels, self._warning(fill))
         if self._model is None:
             yield Done(self._unanswered(context, messages, warnings, asked))
             return
@@ -100,13 +100,23 @@ class Agent:
             max_tokens=self._max_tokens,
         )
         visible = [item.id for item in context.part("recent").items]
-        self._tools.refresh(visible=visible, recalled=context.text.splitlines())
+        self._tools.refresh(visible=visible, recalled=_recalled(context))
         return context
 
-    def _told_once(self, share: float) -> list[str]:
+    def _told_once(self, fill: Fill) -> list[str]:
         """The warning for the user: when the window gets full, not as long as it stays so."""
-        was, self._full = self._full, share >= FULL
-        return [pressure(share, tools=False)] if self._full and not was else []
+        was, self._full = self._full, fill.left or fill.share >= FULL
+        return [pressure(fill.share, tools=False)] if self._full and not was else []
+
+    def _warning(self, fill: Fill) -> str:
+        """The warning for the model: before messages leave for the first time, and when some did.
+
+        A full window stays full, and what is said in every prompt is not heeded.
+        """
+        new = self._thread.has_new_summary()
+        if fill.left:
+            return just_left(tools=self._with_tools) if new else ""
+        return pressure(fill.share, tools=self._with_tools) if fill.share >= FULL else ""
 
     def _answered(
         self,
@@ -116,8 +126,8 @@ class Agent:
         warnings: list[str],
         stored: list[str],
     ) -> Iterator[Event]:
-        def keep(round: list[Message]) -> None:
-            stored.extend(self._thread.used(round, model.name))
+        def keep(use: ToolUse, words: str) -> None:
+            stored.extend(self._thread.used(use, words, model.name))
 
         tools = self._tools if self._with_tools else None
         steps = Steps(model, tools, messages, self._max_steps, keep, self._max_answer_tokens)
@@ -125,7 +135,8 @@ class Agent:
             if isinstance(event, Warned):
                 warnings.append(event.message)
             yield event
-        stored += self._thread.said(steps.text, model.name)
+        if steps.whole:
+            stored += self._thread.said(steps.text, model.name)
         self._thread.condense()
         yield Done(
             Answer(
@@ -154,8 +165,18 @@ class Agent:
 
     def _begin_as(self, persona: str) -> None:
         blocks = self._memory.blocks
-        if not blocks.get("persona", **self._scope).value:
-            blocks.rethink("persona", persona, **self._scope, author="application")
+        seen = blocks.get("persona", **self._scope)
+        if seen.value:
+            return
+        own = not seen.version or seen.user_id == self._scope["user_id"]
+        begin = blocks.rethink if own else blocks.create
+        begin("persona", persona, **self._scope, author="application")
+
+
+def _recalled(context: Context) -> list[str]:
+    """What memory told, line by line; not the conversation, of which much is worth storing."""
+    told = [one["content"] for one in context.messages if one.get("role") == "system"]
+    return str(told[0]).splitlines() if told else []
 
 
 def _checked_steps(steps: int) -> int:

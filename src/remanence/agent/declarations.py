@@ -43,17 +43,20 @@ class Parameter:
         if self.type == "string":
             if isinstance(value, str):
                 return value
-            raise WrongCall(f"{self.name} must be a text, not {_shown(value)}.")
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise WrongCall(f"{self.name} must be {self._wanted()}, not {_shown(value)}.")
-        fits = math.isfinite(value) and (self.type != "integer" or value == int(value))
-        if not fits or not self._low() <= value <= self._high():
-            raise WrongCall(f"{self.name} must be {self._wanted()}, not {_shown(value)}.")
+            raise WrongCall(f"{self.name} must be a text, not {shown(value)}.")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not self._fits(value):
+            raise WrongCall(f"{self.name} must be {self._wanted()}, not {shown(value)}.")
         return int(value) if self.type == "integer" else float(value)
+
+    def _fits(self, value: float) -> bool:
+        """Bounds first: an integer may be too large to be anything else."""
+        if not self._low() <= value <= self._high() or abs(value) == math.inf:
+            return False
+        return self.type != "integer" or value == int(value)
 
     def _wanted(self) -> str:
         noun = "a whole number" if self.type == "integer" else "a number"
-        return f"{noun} from {self.low:g} to {self.high:g}"
+        return f"{noun} from {self.low:,} to {self.high:,}"
 
     def _low(self) -> float:
         return -math.inf if self.low is None else self.low
@@ -79,12 +82,15 @@ class Tool:
             "additionalProperties": False,
         }
 
-    def read(self, arguments: str | Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments as the tool takes them, or `WrongCall`; null stands for left out."""
-        given = _parsed(arguments) if isinstance(arguments, str) else dict(arguments)
+    def read(self, arguments: object) -> dict[str, Any]:
+        """The arguments (JSON or a mapping) as the tool takes them, or `WrongCall`.
+
+        Null stands for left out.
+        """
+        given = _mapping(_parsed(arguments) if isinstance(arguments, str) else arguments)
         known = {each.name: each for each in self.parameters}
-        if extra := sorted(str(name)[:40] for name in given if name not in known):
-            raise WrongCall(f"{self.name} has no argument {extra[0]!r}; it takes {self.takes}.")
+        if extra := sorted(shown(name) for name in given if name not in known):
+            raise WrongCall(f"{self.name} has no argument {extra[0]}; it takes {self.takes}.")
         present = {name: value for name, value in given.items() if value is not None}
         for each in self.parameters:
             if each.required and each.name not in present:
@@ -97,20 +103,27 @@ class Tool:
         return ", ".join(each.name + ("" if each.required else "?") for each in self.parameters)
 
 
-def _parsed(text: str) -> dict[str, Any]:
+def _parsed(text: str) -> object:
     if len(text) > MAX_ARGUMENTS:
         raise WrongCall(f"The arguments have more than {MAX_ARGUMENTS:,} characters; send less.")
     try:
-        found = json.loads(text or "{}")
+        return json.loads(text or "{}")
     except (ValueError, RecursionError):
         raise WrongCall("The arguments are not valid JSON; send one JSON object.") from None
-    if not isinstance(found, dict):
+
+
+def _mapping(value: object) -> Mapping[Any, Any]:
+    if not isinstance(value, Mapping):
         raise WrongCall("The arguments must be one JSON object.")
-    return found
+    return value
 
 
-def _shown(value: object) -> str:
-    return repr(value)[:40]
+def shown(value: object) -> str:
+    """A value for an error message, in short, whatever it is."""
+    try:
+        return repr(value)[:60]
+    except (ValueError, RecursionError):  # an integer or a nesting without end
+        return f"an endless {type(value).__name__}"
 
 
 LABEL = Parameter(name="label", about="the block's label, as it stands in core memory")

@@ -5,23 +5,32 @@ from __future__ import annotations
 import re
 import unicodedata
 
-# How much of the longer text the shorter one must make up to be the same thing said again: room
-# for "[2026-05-01] Ana:" before it, none for another fact.
-SAME = 0.8
-
-_STAMP = re.compile(r"^\s*(?:[-*•]|\d+\.)?\s*\[\d{4}-\d\d-\d\d[^\]]{0,40}\]\s*")
-_MARKS = re.compile(r"[\W_]+")
+MINUS = "\u2212"
+# What our lists write before a memory: a bullet, a date. Who spoke is part of the line told.
+_STAMP = re.compile(r"^\s*(?:[-*•~]\s|\d+\.\s)?\s*(?:\[\d{4}-\d\d-\d\d[^\]]{0,40}\]\s*)?")
+# Signs that change what a word means, as in C++, C#, -5, 3.5 or 5%; alone or at an end, a full
+# stop and a dash are only punctuation.
+_SIGNS = frozenset("+-#.%/")
+_LOOSE = re.compile(r"\.(?!\w)|(?<![\w+#-])[+#-]+(?![\w+#-])")
 
 
 def normalised(text: str) -> str:
-    """The words alone, in one case and form, so that spelling hides no echo."""
+    """The words and what belongs to them, in one case and form, so that spelling hides no echo."""
     plain = unicodedata.normalize("NFKC", _STAMP.sub("", text)).casefold()
-    return _MARKS.sub(" ", plain).strip()
+    spaced = plain.translate({ord(sign): _plain(sign) for sign in set(plain)})
+    return " ".join(_LOOSE.sub(" ", spaced).split())
 
 
-def same_text(one: str, other: str) -> bool:
-    """Whether two normalised texts say the same: equal, or one is nearly all of the other."""
-    if one == other:
-        return True
-    short, long = sorted((one, other), key=len)
-    return bool(short) and len(short) >= SAME * len(long) and f" {short} " in f" {long} "
+def is_echo(text: str, known: str) -> bool:
+    """Whether a normalised text says nothing beyond a known one: it is that, or wholly in it."""
+    return bool(text) and f" {text} " in f" {known} "
+
+
+def _plain(sign: str) -> str:
+    """A character as it counts: letters, digits, marks and most symbols do, punctuation hardly."""
+    category = unicodedata.category(sign)
+    if category == "Pd" or sign == MINUS:
+        return "-"
+    if sign in _SIGNS or category[0] in "LNM" or category in ("Sm", "Sc", "So"):
+        return sign
+    return "" if category == "Cf" else " "

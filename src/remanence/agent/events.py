@@ -24,7 +24,7 @@ class Answer:
     """An answer and all that belongs to it.
 
     `messages` is what was sent last, or offline would have been. `stored` are the ids of what was
-    remembered, the question first. Offline and when the model is stopped, `text` may be empty.
+    remembered, the question first. Offline and when the model is stopped, `text` is empty.
     """
 
     text: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import groupby
+from itertools import dropwhile, groupby
 from typing import Any
 
 from remanence.model.context import Context
@@ -20,7 +20,9 @@ archival_memory_insert, one statement each. Look further with archival_memory_se
 conversation_search and conversation_search_date before you say that you do not know. Then answer \
 the user."""
 PRESSURE = "The conversation fills {percent} % of its window; the oldest messages leave it soon."
+LEFT = "The oldest messages have just left the window, which is full; more will soon."
 SAVE_NOW = " Save what matters of them with your tools now."
+SAVE_REST = " Save what matters of the oldest that are left with your tools now."
 
 Message = dict[str, Any]
 
@@ -35,9 +37,11 @@ def chat_messages(
     """
     given = list(context.messages)
     system = given.pop(0)["content"] if given and given[0].get("role") == "system" else ""
-    recent = context.part("recent").items
-    if given and recent and recent[-1].id in asked:
-        given.pop()  # the text itself, which the budget may have cut
+    recent = [item.id for item in context.part("recent").items]
+    # From the end: an answer of a tool whose call did not fit is an item and no message. The text
+    # itself may have been cut, and is not last if others' clocks are ahead.
+    pairs = zip(reversed(given), reversed(recent), strict=False)
+    given = [one for one, id in pairs if id not in asked][::-1]
     tools = WITH_TOOLS.format(labels=", ".join(labels)) if labels else ""
     lines = [PREAMBLE, tools, str(system), warning]
     head = {"role": "system", "content": "\n\n".join(line for line in lines if line)}
@@ -45,12 +49,13 @@ def chat_messages(
 
 
 def alternating(messages: Iterable[Mapping[str, Any]]) -> list[Message]:
-    """What user and assistant said, in turns, as the templates of many models demand.
+    """What user and assistant said, in turns from the user on, as many models' templates demand.
 
     Tools of earlier turns are left out: their results belong to calls that are not there any more.
     """
     spoken = [one for one in messages if one.get("role") in ("user", "assistant")]
-    told = [one for one in spoken if str(one.get("content") or "").strip()]
+    worded = [one for one in spoken if str(one.get("content") or "").strip()]
+    told = dropwhile(lambda one: one["role"] == "assistant", worded)
     return [
         {"role": role, "content": "\n\n".join(str(one["content"]) for one in together)}
         for role, together in groupby(told, key=lambda one: str(one["role"]))
@@ -60,3 +65,8 @@ def alternating(messages: Iterable[Mapping[str, Any]]) -> list[Message]:
 def pressure(share: float, *, tools: bool) -> str:
     """The warning that the window is nearly full."""
     return PRESSURE.format(percent=round(100 * share)) + (SAVE_NOW if tools else "")
+
+
+def just_left(*, tools: bool) -> str:
+    """The warning that messages have left the window."""
+    return LEFT + (SAVE_REST if tools else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC
 
@@ -10,7 +11,10 @@ from remanence.model.memory import Kind, MemoryRecord
 from remanence.text.fences import Fence, fenced
 
 MOST_CHARACTERS = 1_000  # of one result; the best passage of a memory is shorter
+MOST_OF_A_NAME = 80
 NOTHING = "Nothing found."
+
+_BRACKETS = re.compile(r"[\[\]()]")
 
 
 def told_block(block: Block) -> str:
@@ -23,16 +27,23 @@ def told_memories(found: Sequence[tuple[MemoryRecord, str]], page: int, more: bo
     """Memories with the passage of each that matters, a line each; and whether there are more."""
     if not found:
         return NOTHING if page == 1 else f"Nothing more: page {page} is empty."
-    lines = fenced(Fence.MEMORIES, "\n".join(_line(record, text) for record, text in found))
+    lines = fenced(Fence.MEMORIES, "\n".join(told_line(record, text) for record, text in found))
     return f"{lines}\nThere is more on page {page + 1}." if more else lines
 
 
-def _line(record: MemoryRecord, text: str) -> str:
+def told_line(record: MemoryRecord, text: str) -> str:
+    """One memory in a line."""
     shown = " ".join(text.split())
     if len(shown) > MOST_CHARACTERS:
         shown = f"{shown[:MOST_CHARACTERS]}…"
     when = f"{record.happened_at.astimezone(UTC):%Y-%m-%d %H:%M}"
     if record.kind is Kind.MESSAGE:
-        return f"[{when}] {record.speaker or record.role or 'somebody'}: {shown}"
-    source = f" (source: {record.source})" if record.source else ""
+        name = _flat(record.speaker or record.role or "").replace(":", "")
+        return f"[{when}] {name or 'somebody'}: {shown}"
+    source = f" (source: {_flat(record.source)})" if record.source else ""
     return f"[{when}] {shown}{source}"
+
+
+def _flat(name: str) -> str:
+    """A name that can begin no line of its own and close no bracket of ours."""
+    return " ".join(_BRACKETS.sub(" ", name).split())[:MOST_OF_A_NAME]

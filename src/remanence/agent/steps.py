@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
-from typing import Any
 
+from remanence.agent.calls import sent
 from remanence.agent.events import Event, TextPiece, ToolAnswered, ToolCalled, ToolUse, Warned
 from remanence.agent.prompt import Message
 from remanence.agent.tools import MemoryTools
 from remanence.errors import LanguageModelError
-from remanence.ports.language_model import LanguageModel, Reply, ToolCall
+from remanence.ports.language_model import LanguageModel, Reply
 
 SAME_FAILURES = 3
+CUT = {
+    "length": "cut off at the model's limit of tokens",
+    "content_filter": "held back by the model's content filter",
+}
 
 
 class Steps:
     """Asks the model and calls its tools in turn; `text` is the answer, `uses` what was called.
 
-    `messages` grows by what is called and told, and `keep` gets each round of it. It stops when
-    the model calls no more tools, after `most` steps, or when the same call has failed
-    `SAME_FAILURES` times.
+    `messages` grows by what is called and told, and `keep` gets each call as soon as it is done,
+    the first of a reply with the words that came with it. It stops when the model calls no more
+    tools, after `most` steps, or when the same call has failed `SAME_FAILURES` times; what was
+    said on the way is no answer. `whole` is False for an answer that was cut off.
     """
 
     def __init__(
@@ -30,11 +34,12 @@ class Steps:
         tools: MemoryTools | None,
         messages: list[Message],
         most: int,
-        keep: Callable[[list[Message]], None],
+        keep: Callable[[ToolUse, str], None],
         max_tokens: int | None = None,
     ) -> None:
         self.messages = messages
         self.text = ""
+        self.whole = True
         self.uses: list[ToolUse] = []
         self._model = model
         self._tools = tools
@@ -47,8 +52,8 @@ class Steps:
         """Events as they happen."""
         for _ in range(self._most):
             reply = yield from self._asked()
-            self.text = reply.text.strip()
             if not reply.tool_calls or self._tools is None:
+                self.text, self.whole = reply.text.strip(), reply.finish not in CUT
                 yield from _remarks(reply)
                 return
             yield from self._called(reply, self._tools)
@@ -66,18 +71,19 @@ class Steps:
         raise LanguageModelError(f"{self._model.name} ended its stream without a reply.")
 
     def _called(self, reply: Reply, tools: MemoryTools) -> Iterator[Event]:
-        before = len(self.messages)
         self.messages.append(_asking(reply))
+        words = reply.text
         for call in reply.tool_calls:
             yield ToolCalled(call)
             result, done = tools.attempt(call.name, call.arguments)
             use = ToolUse(call=call, result=result, done=done)
             self.uses.append(use)
             self.messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+            self._keep(use, words)
+            words = ""
             if not done:
                 self._failures[call.name, call.arguments] += 1
             yield ToolAnswered(use)
-        self._keep(self.messages[before:])
 
     def _stuck(self) -> str | None:
         names = [call[0] for call, times in self._failures.items() if times >= SAME_FAILURES]
@@ -88,28 +94,12 @@ def _asking(reply: Reply) -> Message:
     return {
         "role": "assistant",
         "content": reply.text or None,
-        "tool_calls": [_call(call) for call in reply.tool_calls],
-    }
-
-
-def _call(call: ToolCall) -> dict[str, Any]:
-    """A call as it goes back to the model; arguments that are no object would be refused there."""
-    try:
-        whole = isinstance(json.loads(call.arguments), dict)
-    except (ValueError, RecursionError):
-        whole = False
-    arguments = call.arguments if whole else "{}"
-    return {
-        "id": call.id,
-        "type": "function",
-        "function": {"name": call.name, "arguments": arguments},
+        "tool_calls": [sent(call) for call in reply.tool_calls],
     }
 
 
 def _remarks(reply: Reply) -> Iterator[Warned]:
-    if reply.finish == "length":
-        yield Warned("The answer was cut off at the model's limit of tokens.")
-    if reply.finish == "content_filter":
-        yield Warned("The answer was held back by the model's content filter.")
+    if reply.finish in CUT:
+        yield Warned(f"The answer was {CUT[reply.finish]}; it is not remembered.")
     if not reply.text.strip():
         yield Warned("The model said nothing.")

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from remanence.agent.calls import kept
+from remanence.agent.events import ToolUse
 from remanence.agent.tools import TRUST
-from remanence.errors import RemanenceError
+from remanence.errors import InvalidInput, RemanenceError
+from remanence.layers.conversation import tokens_of
+from remanence.llm.answers import mended
 from remanence.model.memory import Kind
 from remanence.remember.tool_calls import OF_MEMORY
 
 if TYPE_CHECKING:
     from remanence.memory import Memory
 
-CARRIED = frozenset({"content", "old_content", "new_content"})
-MOST_OF_A_CALL = 2_000  # characters of its arguments
-MOST_CALLS = 10  # kept of one message; more do not fit into its metadata
+SPOKEN = {OF_MEMORY: {"exists": False}}
+
+
+class Fill(NamedTuple):
+    """How much of the window is taken, 0 to 1, and whether messages have left it."""
+
+    share: float
+    left: bool
 
 
 class Thread:
@@ -32,7 +39,8 @@ class Thread:
         self._memory = memory
         self._place: dict[str, Any] = {"session_id": session_id, "user_id": user_id}
         self._agent_id = agent_id
-        self._summaries = 0
+        self._refined = 0
+        self._known = self._summaries()
 
     def heard(self, text: str) -> list[str]:
         """Keep the user's words; their id, or none if they only repeat what memory said."""
@@ -40,27 +48,40 @@ class Thread:
 
     def said(self, text: str, model: str) -> list[str]:
         """Keep the answer, if there is one."""
-        kept = text[: self._memory.settings.max_text].strip()
-        told = [{"role": "assistant", "content": kept}] if kept else []
+        whole = self._fitted(text)
+        told = [{"role": "assistant", "content": whole}] if whole else []
         return self._append(told, source=model, trust=TRUST) if told else []
 
-    def used(self, messages: Sequence[Mapping[str, Any]], model: str) -> list[str]:
-        """Keep a message that calls tools and those that answer it."""
-        told = [_shortened(message) for message in messages]
-        ids = {call["id"] for message in told for call in message.get("tool_calls", ())}
-        kept = [
-            {**one, "metadata": {OF_MEMORY: True}}
-            for one in told
-            if one["role"] != "tool" or one["tool_call_id"] in ids
-        ]
-        return self._append(kept, source=model, trust=TRUST)
+    def used(self, use: ToolUse, words: str, model: str) -> list[str]:
+        """Keep a call of a tool, the words it came with, and what the tool told.
 
-    def fullness(self) -> float:
-        """How much of the window is taken, 0 to 1."""
+        Marked as memory's own, so that it is never sent again. A call so odd that no message can
+        hold it is not kept: what a model makes up must not end the turn.
+        """
+        asked = {"role": "assistant", "content": words, "tool_calls": [kept(use.call)]}
+        told = {"role": "tool", "content": use.result, "tool_call_id": use.call.id}
+        both: list[dict[str, Any]] = [
+            {**one, "content": self._fitted(str(one["content"])), "metadata": {OF_MEMORY: True}}
+            for one in (asked, told)
+        ]
+        with suppress(InvalidInput):
+            return self._append(both, source=model, trust=TRUST)
+        return []
+
+    def fill(self) -> Fill:
+        """How full the window is of what was said; calls of memory's own tools do not count."""
         settings = self._memory.settings
         window = self._memory.conversations.window(**self._place)
-        tokens = window.tokens / settings.window_tokens
-        return 1.0 if window.left else max(tokens, len(window.messages) / settings.window_messages)
+        inside = [one for one in window.messages if one.metadata.get(OF_MEMORY) is not True]
+        tokens = sum(map(tokens_of, inside)) / settings.window_tokens
+        share = max(tokens, len(inside) / settings.window_messages)
+        said = self._memory.count(kinds=Kind.MESSAGE, filters=SPOKEN, **self._place)
+        return Fill(1.0, True) if said > len(inside) else Fill(min(share, 1.0), False)
+
+    def has_new_summary(self) -> bool:
+        """Whether messages that left the window were summarised since this was last asked."""
+        before, self._known = self._known, self._summaries()
+        return self._known > before
 
     def condense(self) -> None:
         """Let the memory's model, if it has one, write new summaries of what left the window.
@@ -69,37 +90,20 @@ class Thread:
         A failure is none here: the extracted ones stand.
         """
         with suppress(RemanenceError):
-            summaries = self._memory.count(kinds=Kind.SUMMARY, **self._place)
-            if summaries != self._summaries:
-                self._summaries = summaries
+            summaries = self._summaries()
+            if summaries != self._refined:
+                self._refined = summaries
                 self._memory.conversations.summarise(**self._place, refine=True)
+
+    def _summaries(self) -> int:
+        return self._memory.count(kinds=Kind.SUMMARY, **self._place)
+
+    def _fitted(self, text: str) -> str:
+        """As much of a model's text as a memory takes."""
+        return mended(text)[: self._memory.settings.max_text].strip()
 
     def _append(self, messages: list[dict[str, Any]], **more: Any) -> list[str]:
         stored = self._memory.conversations.append(
             messages, **self._place, agent_id=self._agent_id, **more
         )
         return [record.id for record in stored]
-
-
-def _shortened(message: Mapping[str, Any]) -> dict[str, Any]:
-    """The message with no more of its calls than metadata can hold."""
-    calls = message.get("tool_calls")
-    if not calls:
-        return dict(message)
-    return {**message, "tool_calls": [_call(call) for call in calls[:MOST_CALLS]]}
-
-
-def _call(call: Mapping[str, Any]) -> dict[str, Any]:
-    function = call["function"]
-    return {**call, "function": {**function, "arguments": _arguments(function["arguments"])}}
-
-
-def _arguments(text: str) -> str:
-    """The arguments without what they carry: that is in the archive or a block's history now.
-
-    If it was refused as an echo, this must not be where it is remembered all the same.
-    """
-    given: dict[str, Any] = json.loads(text)
-    told = {name: "…" if name in CARRIED else value for name, value in given.items()}
-    short = json.dumps(told, ensure_ascii=False)
-    return short if len(short) <= MOST_OF_A_CALL else "{}"

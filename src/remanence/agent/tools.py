@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from remanence.agent.declarations import BY_NAME, TOOLS, WrongCall
-from remanence.agent.echoes import normalised, same_text
-from remanence.agent.results import told_block, told_memories
+from remanence.agent.declarations import BY_NAME, TOOLS, WrongCall, shown
+from remanence.agent.echoes import is_echo, normalised
+from remanence.agent.results import told_block, told_line, told_memories
 from remanence.errors import Conflict, InvalidInput, NotFound
+from remanence.llm.answers import mended
 from remanence.model.memory import Kind, MemoryRecord
 from remanence.model.query import MAX_QUERY
 from remanence.remember.tool_calls import OF_MEMORY
@@ -33,8 +34,8 @@ class MemoryTools:
     """The self-editing tools, bound to one user, agent and session: a model can name no other.
 
     Make one per conversation and call `refresh` whenever a prompt is made, so that a block which
-    somebody else changed meanwhile is not rewritten unseen. Blocks that all users share are only
-    read, unless `edit_shared`.
+    somebody else changed meanwhile is not rewritten unseen. A user's tools only read the blocks of
+    no user, which all users see, unless `edit_shared`; without a user, those are the agent's own.
     """
 
     def __init__(
@@ -113,35 +114,32 @@ class MemoryTools:
         tool = BY_NAME.get(name) if isinstance(name, str) else None
         if tool is None:
             known = ", ".join(BY_NAME)
-            return f"Error: there is no tool {str(name)[:60]!r}; there are {known}.", False
+            return f"Error: there is no tool {shown(name)}; there are {known}.", False
         run: Callable[..., str] = getattr(self, f"_{tool.name}")
         try:
             return run(**tool.read(arguments)), True
-        except WrongCall as error:
-            return f"Error: {error}", False
-        except (InvalidInput, NotFound, Conflict) as error:
-            return f"Error: {error}", False
+        except (WrongCall, InvalidInput, NotFound, Conflict) as error:
+            return mended(f"Error: {error}"), False
 
     # -- core memory
 
     def _core_memory_append(self, label: str, content: str) -> str:
-        self._check_editable(label)
-        return self._edited(self._memory.blocks.append(label, content, **self._by))
+        by = self._editing(label)
+        return self._edited(self._memory.blocks.append(label, content, **by))
 
     def _core_memory_replace(self, label: str, old_content: str, new_content: str) -> str:
-        self._check_editable(label)
-        blocks = self._memory.blocks
-        return self._edited(blocks.replace(label, old_content, new_content, **self._by))
+        by = self._editing(label)
+        return self._edited(self._memory.blocks.replace(label, old_content, new_content, **by))
 
     def _core_memory_insert(self, label: str, content: str, line: int) -> str:
-        self._check_editable(label)
-        return self._edited(self._memory.blocks.insert(label, content, line=line, **self._by))
+        by = self._editing(label)
+        return self._edited(self._memory.blocks.insert(label, content, line=line, **by))
 
     def _core_memory_rethink(self, label: str, content: str) -> str:
-        self._check_editable(label)
+        by = self._editing(label)
         seen = self._versions.get(label, 0)
         try:
-            made = self._memory.blocks.rethink(label, content, version=seen, **self._by)
+            made = self._memory.blocks.rethink(label, content, version=seen, **by)
         except Conflict:
             now = self._memory.blocks.get(label, **self._scope)
             self._versions[label] = now.version
@@ -151,16 +149,12 @@ class MemoryTools:
             ) from None
         return self._edited(made)
 
-    @property
-    def _by(self) -> dict[str, Any]:
-        return {**self._scope, "author": self._author, "reason": self._session_id}
-
     def _edited(self, block: Block) -> str:
         self._versions[block.label] = block.version
         return f"Done. {told_block(block)}"
 
-    def _check_editable(self, label: str) -> None:
-        """Refuse, in words for a model, a block that is not there or not its to change."""
+    def _editing(self, label: str) -> dict[str, Any]:
+        """Whose block it is, who edits it and why; refused in words for a model if not its own."""
         try:
             block = self._memory.blocks.get(label, **self._scope)
         except NotFound:
@@ -169,9 +163,11 @@ class MemoryTools:
             raise WrongCall(f"there is no block {label!r}; there are {known}.") from None
         if block.read_only:
             raise WrongCall(f"the block {label!r} is read-only; you cannot change it.")
-        shared = block.version > 0 and block.user_id != self._scope["user_id"]
+        shared = block.user_id is None and self._scope["user_id"] is not None
         if shared and not self._edit_shared:
             raise WrongCall(f"the block {label!r} is shared by all users; you cannot change it.")
+        whose = {"user_id": block.user_id, "agent_id": block.agent_id}
+        return {**whose, "author": self._author, "reason": self._session_id}
 
     # -- archival memory
 
@@ -196,10 +192,10 @@ class MemoryTools:
 
     def _is_remembered(self, text: str) -> bool:
         wanted = normalised(text)
-        if any(same_text(wanted, known) for known in self._recalled):
+        if any(is_echo(wanted, known) for known in self._recalled):
             return True
         hits = self._memory.search(text[:MAX_QUERY], limit=LOOK_ALIKES, **self._scope)
-        return any(normalised(hit.memory.text) == wanted for hit in hits)
+        return any(wanted in _forms(hit.memory) for hit in hits)
 
     # -- conversations
 
@@ -231,8 +227,13 @@ class MemoryTools:
         return self._told(found[limit * (page - 1) :], limit, page)
 
     def _told(self, found: list[tuple[MemoryRecord, str]], limit: int, page: int) -> str:
-        self._recalled |= {normalised(record.text) for record, _ in found[:limit]}
+        self._recalled.update(*(_forms(record) for record, _ in found[:limit]))
         return told_memories(found[:limit], page, more=len(found) > limit)
+
+
+def _forms(record: MemoryRecord) -> set[str]:
+    """A memory's text as it is, and as a line tells it: with who said it or where it is from."""
+    return {normalised(record.text), normalised(told_line(record, record.text))}
 
 
 def _moment(what: str, text: str, *, last: bool = False) -> datetime:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,13 +14,16 @@ import typer
 from remanence.cli import terminal
 from remanence.cli.common import AsJson, Database, Opening, Tenant, opening
 from remanence.cli.outcome import FAILED, answer, form_of, guarded
-from remanence.errors import RemanenceError
+from remanence.errors import ConfigError, RemanenceError
 
 if TYPE_CHECKING:
     from remanence.agent import Agent
     from remanence.agent.events import Answer, Event
     from remanence.memory import Memory
 
+Text = Annotated[
+    str | None, typer.Argument(help="say this, print the answer and end; - reads stdin")
+]
 User = Annotated[str | None, typer.Option("--user-id", "--user", "-u", help="who talks")]
 AgentId = Annotated[
     str | None, typer.Option("--agent-id", "--agent", "-a", help="which agent answers")
@@ -32,15 +36,19 @@ Model = Annotated[str | None, typer.Option("--model", help="the model to ask, as
 Url = Annotated[
     str | None, typer.Option("--url", help="its OpenAI-compatible address, as in llm_url")
 ]
-Once = Annotated[
-    str | None, typer.Option("--once", help="say this, print the answer and end; - reads stdin")
-]
+Once = Annotated[str | None, typer.Option("--once", help="the same as TEXT")]
 MaxTokens = Annotated[int, typer.Option("--max-tokens", help="budget of the context")]
 ShowContext = Annotated[
     bool, typer.Option("--show-context", help="show what the context is made of")
 ]
 Offline = Annotated[bool, typer.Option("--offline", help="ask no model; show what it would get")]
-NoTools = Annotated[bool, typer.Option("--no-tools", help="let the model not edit its memory")]
+NoTools = Annotated[
+    bool,
+    typer.Option(
+        "--no-tools",
+        help="the model gets no tools: it can neither edit nor search its memory",
+    ),
+]
 
 HELP = """\
 /blocks          core memory as it stands
@@ -48,11 +56,18 @@ HELP = """\
 /search WORDS    search long-term memory
 /context         what the last context was made of
 /quit            leave (as does Ctrl-D); Ctrl-C ends an answer"""
-NO_MODEL = (
-    "No language model was asked (set llm_url and llm_model, or pass --url and --model). "
-    "What it would get:"
+COMMANDS = ("/blocks", "/undo", "/search", "/context", "/help")
+NAME_ONE = (
+    "No language model is set: set llm_url and llm_model, or pass --url and --model. "
+    "--offline shows what one would get."
 )
 UNASKED = "No language model was asked. What it would get:"
+NOBODY = (
+    "No user was named (-u): what is remembered belongs to nobody, and its blocks are seen by "
+    "every user."
+)
+
+_COMMAND = re.compile(r"/[A-Za-z]+")
 
 
 def add_to(app: typer.Typer) -> None:
@@ -62,6 +77,7 @@ def add_to(app: typer.Typer) -> None:
 
 def _chat(
     context: typer.Context,
+    text: Text = None,
     user_id: User = None,
     agent_id: AgentId = None,
     session_id: Session = None,
@@ -76,15 +92,24 @@ def _chat(
     database: Database = None,
     tenant: Tenant = None,
 ) -> None:
-    """Talk with a language model that remembers; without one, see what it would be sent."""
-    if as_json and once is None:
-        raise typer.BadParameter("--json goes with --once.")
+    """Talk with a language model that remembers; with --offline, see what it would be sent."""
+    if text is not None and once is not None:
+        raise typer.BadParameter("TEXT and --once are the same; give one of them.")
+    said = once if text is None else text
+    if as_json and said is None:
+        raise typer.BadParameter("--json goes with one TEXT.")
     form = form_of(as_json)
     with guarded(form):
         opened = opening(context, database, tenant)
         with _memory(opened, "" if offline else url, model) as memory:
             from remanence.agent import Agent
+            from remanence.cli.screens import note
 
+            alone = said is not None or not sys.stdin.isatty()
+            if not offline:
+                _check_model(memory, model, alone=alone)
+            if user_id is None:
+                note(NOBODY)
             agent = Agent(
                 memory,
                 user_id=user_id,
@@ -93,19 +118,31 @@ def _chat(
                 max_tokens=max_tokens,
                 tools=not no_tools,
             )
-            chat = _Chat(memory, agent, user_id, agent_id, show_context, offline)
+            chat = _Chat(memory, agent, user_id, agent_id, show_context)
             if as_json:
-                answer(agent.ask(_said(str(once))), form, None, lambda _: None)
+                answer(agent.ask(_said(str(said))), form, None, lambda _: None)
                 return
-            failed = chat.once(_said(once)) if once is not None else chat.converse()
+            failed = chat.once(_said(said)) if said is not None else chat.converse()
     if failed:
         raise typer.Exit(FAILED)
 
 
-def _said(once: str) -> str:
+def _said(text: str) -> str:
     from remanence.cli.values import piped_text
 
-    return piped_text("--once") if once == "-" else once
+    return piped_text("TEXT") if text == "-" else text
+
+
+def _check_model(memory: Memory, model: str | None, *, alone: bool) -> None:
+    """A program must not take a prompt for an answer; somebody at a terminal sees what it is."""
+    if memory.parts.model is not None:
+        return
+    if model:
+        raise ConfigError(
+            f"--model {model[:60]!r} has no address to be asked at: pass --url or set llm_url."
+        )
+    if alone:
+        raise ConfigError(NAME_ONE)
 
 
 def _memory(opened: Opening, url: str | None, model: str | None) -> Memory:
@@ -129,7 +166,6 @@ class _Chat:
     user_id: str | None
     agent_id: str | None
     show_context: bool
-    offline: bool
     last: Answer | None = None
 
     def once(self, text: str) -> bool:
@@ -143,7 +179,12 @@ class _Chat:
         seen = sys.stdin.isatty()
         failed = False
         if seen:
-            note("/help lists the commands.")
+            model = self.memory.parts.model
+            asked = (
+                f"Model {model.name}" if model else "Offline (llm_url and llm_model name a model)"
+            )
+            whose = f"user {self.user_id}" if self.user_id else "no user"
+            note(f"{asked}, {whose}, session {self.agent.session_id}. /help lists the commands.")
         for line in _lines(seen):
             if line == "/quit":
                 break
@@ -161,7 +202,7 @@ class _Chat:
         from remanence.cli.screens import note
 
         try:
-            if line.startswith("/"):
+            if _is_command(line):
                 self._command(line)
             else:
                 self._tell(self.agent.stream(line))
@@ -170,15 +211,22 @@ class _Chat:
             note("Ended; the answer is not remembered.")
 
     def _tell(self, events: Iterator[Event]) -> None:
+        out = _Line()
+        try:
+            self._tell_all(events, out)
+        except RemanenceError:
+            out.end()
+            raise
+        self._told(self.last)
+
+    def _tell_all(self, events: Iterator[Event], out: _Line) -> None:
         from remanence.agent.events import Done, TextPiece, ToolAnswered, Warned
         from remanence.cli.screens import note
 
-        open_line = False
         for event in events:
             match event:
                 case TextPiece(text):
-                    _emit(terminal.shown(text))
-                    open_line = not text.endswith("\n")
+                    out.write(text)
                     continue
                 case ToolAnswered(use):
                     told = f"[{use.call.name}: {'done' if use.done else use.result}]"
@@ -189,12 +237,9 @@ class _Chat:
                     told = ""
                 case _:
                     continue
-            if open_line:
-                _emit("\n")
-                open_line = False
+            out.end()
             if told:
                 note(told)
-        self._told(self.last)
 
     def _told(self, answered: Answer | None) -> None:
         from remanence.cli.screens import note
@@ -202,7 +247,7 @@ class _Chat:
         if answered is None:
             return
         if answered.offline:
-            note(UNASKED if self.offline else NO_MODEL)
+            note(UNASKED)
             for message in answered.messages:
                 _emit(terminal.shown(f"[{message['role']}]\n{message['content']}\n\n"))
         if self.show_context:
@@ -211,9 +256,9 @@ class _Chat:
     def _command(self, line: str) -> None:
         from remanence.cli.screens import note
 
-        name, _, rest = line.partition(" ")
+        name, *rest = line.split(None, 1)
         scope = {"user_id": self.user_id, "agent_id": self.agent_id}
-        match name, rest.strip():
+        match name, "".join(rest):
             case "/blocks", "":
                 for block in self.memory.blocks.list(**scope):
                     size = f"{block.characters:,}/{block.limit:,}"
@@ -236,6 +281,27 @@ class _Chat:
             show_hit(rank, hit)
         if not hits:
             note("Nothing found.")
+
+
+class _Line:
+    """What is written as it comes, and whether its last line is still open."""
+
+    def __init__(self) -> None:
+        self._open = False
+
+    def write(self, text: str) -> None:
+        _emit(terminal.shown(text))
+        self._open = not text.endswith("\n")
+
+    def end(self) -> None:
+        if self._open:
+            _emit("\n")
+        self._open = False
+
+
+def _is_command(line: str) -> bool:
+    """Whether it is one, known or mistyped; "/etc/hosts is broken" is something to say."""
+    return line.split()[0] in COMMANDS or _COMMAND.fullmatch(line) is not None
 
 
 def _lines(seen: bool) -> Iterator[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from remanence.errors import LanguageModelError
@@ -12,7 +14,11 @@ from remanence.ports.language_model import Reply, ToolCall
 MAX_LINE = 8 * 1024 * 1024
 MAX_ANSWER = 1_000_000  # as long as the longest memory by default
 MAX_CALLS = 128  # as many as OpenAI's own API lets a request declare
+MAX_NAME = 64  # of a tool, in OpenAI's API
+MAX_ID = 200  # far above what any server sends
 DONE = "[DONE]"
+
+_NO_NAME = re.compile(r"[^A-Za-z0-9_.:-]")
 
 
 def data_lines(chunks: Iterable[bytes]) -> Iterator[str]:
@@ -40,12 +46,26 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
         yield bytes(held)
 
 
+@dataclass(slots=True)
+class _Call:
+    """A tool call as far as it has come."""
+
+    index: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
 class Joined:
-    """A streamed answer as it grows: text and tool calls, the latter joined by their index."""
+    """A streamed answer as it grows: text and tool calls, the latter joined by their index.
+
+    Some servers leave the index out or give all calls the same; then a name with a new id, or
+    without ids another name, begins a new call.
+    """
 
     def __init__(self) -> None:
         self._texts: list[str] = []
-        self._calls: dict[int, dict[str, str]] = {}
+        self._calls: list[_Call] = []
         self._finish: str | None = None
         self._size = 0
 
@@ -60,32 +80,46 @@ class Joined:
         if choice is None:
             return self._counted("")
         delta = _mapping(choice.get("delta"))
-        for position, call in enumerate(_items(delta.get("tool_calls"))):
-            self._add_call(position, call)
+        for call in _items(delta.get("tool_calls")):
+            self._add_call(call)
         self._finish = _text(choice.get("finish_reason")) or self._finish
         return self._counted(content_of(delta))
 
     def reply(self) -> Reply:
         """All of it."""
-        calls = [self._calls[index] for index in sorted(self._calls)]
         return Reply(
             text="".join(self._texts),
-            tool_calls=_numbered(calls),
+            tool_calls=_numbered(sorted(self._calls, key=lambda call: call.index)),
             finish=self._finish or "stop",
         )
 
-    def _add_call(self, position: int, part: Mapping[str, Any]) -> None:
-        given = part.get("index")
-        index = given if isinstance(given, int) else position
-        call = self._calls.setdefault(index, {"id": "", "name": "", "arguments": ""})
-        function = _mapping(part.get("function"))
-        call["id"] = call["id"] or _text(part.get("id"))
-        call["name"] = call["name"] or _text(function.get("name"))
-        piece = _arguments(function.get("arguments"))
-        call["arguments"] += piece
-        self._grow(len(piece))
+    def _add_call(self, part: Mapping[str, Any]) -> None:
+        piece = _call_of(part)
+        call = self._continued(piece, indexed=_index(part) is not None)
+        if call is None:
+            self._calls.append(piece)
+        else:
+            call.id = call.id or piece.id
+            call.name = call.name or piece.name
+            call.arguments += piece.arguments
+        self._grow(len(piece.arguments))
         if len(self._calls) > MAX_CALLS:
             raise LanguageModelError(f"wants more than {MAX_CALLS} tools called at once")
+
+    def _continued(self, piece: _Call, *, indexed: bool) -> _Call | None:
+        """The call that a piece goes on with; None if it begins a new one.
+
+        A call begins with its name: some servers make up another id for every piece.
+        """
+        here = [call for call in self._calls if not indexed or call.index == piece.index]
+        same = [call for call in here if piece.id and call.id == piece.id]
+        if same or not here:
+            return same[-1] if same else None
+        last = here[-1]
+        if not piece.name or not last.name:
+            return last
+        new = bool(piece.id and last.id) or piece.name != last.name or not indexed
+        return None if new else last
 
     def _counted(self, text: str) -> str:
         self._grow(len(text) + 1)  # an event without a word counts, or a stream could be endless
@@ -103,14 +137,7 @@ def whole_reply(body: str) -> Reply:
     """The reply in an answer that came as one JSON object."""
     choice = first_choice(parsed(body), streamed=False) or {}
     message = _mapping(choice.get("message"))
-    calls = [
-        {
-            "id": _text(call.get("id")),
-            "name": _text(_mapping(call.get("function")).get("name")),
-            "arguments": _arguments(_mapping(call.get("function")).get("arguments")),
-        }
-        for call in _items(message.get("tool_calls"))[:MAX_CALLS]
-    ]
+    calls = [_call_of(call) for call in _items(message.get("tool_calls"))[:MAX_CALLS]]
     text = content_of(message)
     if len(text) > MAX_ANSWER:
         raise LanguageModelError(f"answered with more than {MAX_ANSWER:,} characters")
@@ -160,18 +187,52 @@ def content_of(message: Mapping[str, Any]) -> str:
     return _text(content)
 
 
-def _numbered(calls: Sequence[Mapping[str, str]]) -> tuple[ToolCall, ...]:
-    """The calls as values; an id is made for those without, since the answer must name it."""
-    return tuple(
-        ToolCall(id=call["id"] or f"call_{number}", name=call["name"], arguments=call["arguments"])
-        for number, call in enumerate(calls, 1)
-        if call["name"]
+def mended(text: str) -> str:
+    """The text without half characters and NULs, which could not be stored."""
+    whole = text.replace("\0", "")
+    try:
+        whole.encode()
+    except UnicodeEncodeError:
+        return whole.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return whole
+
+
+def _call_of(part: Mapping[str, Any]) -> _Call:
+    """A call, or a piece of one, with a name and an id that every API takes back."""
+    function = _mapping(part.get("function"))
+    return _Call(
+        index=_index(part) or 0,
+        id=_text(part.get("id")).strip()[:MAX_ID].strip(),
+        name=_NO_NAME.sub("_", _text(function.get("name")).strip()[:MAX_NAME]),
+        arguments=_arguments(function.get("arguments")),
     )
 
 
+def _index(part: Mapping[str, Any]) -> int | None:
+    index = part.get("index")
+    return index if isinstance(index, int) and not isinstance(index, bool) else None
+
+
+def _numbered(calls: Iterable[_Call]) -> tuple[ToolCall, ...]:
+    """The calls as values, each with an id of its own, since an answer must name it."""
+    made: dict[str, ToolCall] = {}
+    named = [call for call in calls if call.name]
+    taken = {call.id for call in named}
+    free = (id for n in range(1, 2 * len(named) + 1) if (id := f"call_{n}") not in taken)
+    for call in named:
+        id = call.id if call.id and call.id not in made else next(free)
+        made[id] = ToolCall(id=id, name=call.name, arguments=call.arguments)
+    return tuple(made.values())
+
+
 def _arguments(value: object) -> str:
-    """JSON as text; some servers send the object itself."""
-    return json.dumps(value) if isinstance(value, Mapping) else _text(value)
+    """JSON as text; some servers send the value itself."""
+    if value is None or isinstance(value, str):
+        return _text(value)
+    try:
+        return json.dumps(value)
+    except RecursionError:
+        return ""
 
 
 def _items(value: object) -> list[Mapping[str, Any]]:
@@ -185,12 +246,4 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _text(value: object) -> str:
-    """The text without half characters and NULs, which could not be stored."""
-    if not isinstance(value, str):
-        return ""
-    text = value.replace("\0", "")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+    return mended(value) if isinstance(value, str) else ""
