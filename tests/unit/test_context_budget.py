@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from remanence.context.chosen import Prices
 from remanence.context.compose import compose
+from remanence.context.draft import Draft
 from remanence.context.parts import (
     core_section,
     facts_section,
@@ -145,3 +146,68 @@ def test_long_texts_do_not_leave_a_gap(counter: str, budget: int) -> None:
     assert cost <= budget or not context.text
     if budget >= 300:
         assert cost >= 0.95 * budget
+
+
+FULL = [
+    f"{n} " + "Ana likes tea and walks by the river with her dog every morning. " * 30
+    for n in range(3)
+]
+
+
+@pytest.mark.parametrize("counter", COUNTERS)
+@pytest.mark.parametrize("budget", [150, 300, 600, 1000, 1100, 1200, 1500])
+@pytest.mark.parametrize("asked", ["Where does Ana walk?", "Look at this log. " * 500])
+def test_full_blocks_leave_room_for_the_question(counter: str, budget: int, asked: str) -> None:
+    count = COUNTERS[counter]
+    scale = {"bytes": 5, "thrice": 3}.get(counter, 1)
+    said = ["Hello!", asked]
+    found = [f"On day {n} Ana walked {n} kilometres." for n in range(90)]
+    given = sections(core=FULL * scale, found=found, said=said)
+    context = compose(given, Prices(count), budget * scale)
+    assert taken(context, count) <= budget * scale
+    assert context.messages[-1]["content"][:17] in asked
+    assert context.part("recent").tokens > 0
+    if budget >= 300:
+        core = context.part("core")
+        assert core.tokens >= 0.4 * budget * scale
+        assert "…\n</b" in context.text or core.left_out
+        assert context.part("recalled").items
+
+
+def test_blocks_are_whole_where_there_is_room_for_all() -> None:
+    given = sections(core=FULL, said=["Where does Ana walk?"])
+    context = compose(given, Prices(count_tokens), 1600)
+    assert context.part("core").tokens > 0.8 * 1600
+    assert all(part.left_out == 0 for part in context.parts)
+
+
+def test_a_long_answer_of_a_tool_does_not_hide_the_question() -> None:
+    turns = [
+        record(1, "What is in the log?", role="user"),
+        record(2, "Line after line. " * 400, role="tool", metadata={"tool_call_id": "c1"}),
+    ]
+    given = [recent_section(turns) if s.name == "recent" else s for s in sections()]
+    context = compose(given, Prices(count_tokens), 200)
+    assert [message["content"] for message in context.messages] == ["What is in the log?"]
+    assert "user: What is in the log?" in context.text or "Ben: What is" in context.text
+
+
+def test_a_label_may_be_the_id_of_something_else() -> None:
+    given = sections(data={"a": "phone"}, summary="They met in Porto.", found=["Ana likes tea."])
+    labels = ["summary", "session.a", str(UUID(int=1))]
+    blocks = [Block(label=label, value=f"of {label}", limit=90, version=1) for label in labels]
+    context = compose([core_section(blocks), *given[1:]], Prices(count_tokens), 1000)
+    shown = [*(f"of {label}" for label in labels), "a: phone", "in Porto", "likes tea"]
+    assert [text for text in shown if text not in context.text] == []
+    assert all(part.left_out == 0 for part in context.parts)
+
+
+def test_a_text_stays_said_while_one_of_two_entries_holds_it() -> None:
+    said = "Ana moved to Lisbon in March"
+    draft = Draft(sections(found=[said, said], said=[said, said]), Prices(count_tokens))
+    draft.fill(1000)
+    assert not draft.left_out("recalled")
+    draft._drop_last(draft.parts[-1])
+    assert not draft.left_out("recalled")
+    draft._drop_last(draft.parts[-1])
+    assert len(draft.left_out("recalled")) == 2

@@ -15,21 +15,25 @@ from remanence.model.context import ChatMessage
 from remanence.remember.tool_calls import CALL_ID, CALLS, calls_in
 from remanence.text.tokens import CountTokens
 
+# Characters of a first entry that it has even where its part has less room than they take.
+FEWEST = 80
+
 
 class Prices:
-    """What lines cost by the counter, each counted once."""
+    """What texts and lines cost by the counter, each counted once."""
 
     def __init__(self, count: CountTokens) -> None:
         if not callable(count):
             raise InvalidInput("tokens must be a function that gives the tokens of a text.")
         self._count = count
-        self._known: dict[str, int] = {}
+        self._counted: dict[str, int] = {}
+        self._lines: dict[str, int] = {}
 
     def count(self, text: str) -> int:
         """The tokens of a text, as the counter says."""
-        tokens = self._count(text)
-        if not isinstance(tokens, int) or tokens < 0:
-            raise InvalidInput(f"tokens must give whole numbers from 0 on, not {tokens!r:.40}.")
+        tokens = self._counted.get(text)
+        if tokens is None:
+            tokens = self._counted[text] = self._checked(self._count(text))
         return tokens
 
     @cached_property
@@ -39,14 +43,20 @@ class Prices:
 
     def of(self, line: str) -> int:
         """The tokens of a line with its end."""
-        known = self._known.get(line)
+        known = self._lines.get(line)
         if known is None:
-            known = self._known[line] = self.count(line + "\n")
+            known = self._lines[line] = self._checked(self._count(line + "\n"))
         return known
 
     def together(self, lines: Iterable[str]) -> int:
         """The tokens of several lines."""
         return sum(map(self.of, lines))
+
+    @staticmethod
+    def _checked(tokens: int) -> int:
+        if not isinstance(tokens, int) or tokens < 0:
+            raise InvalidInput(f"tokens must give whole numbers from 0 on, not {tokens!r:.40}.")
+        return tokens
 
 
 class Chosen:
@@ -73,6 +83,14 @@ class Chosen:
             if total > most:
                 break
         return total
+
+    def least(self, room: int) -> int:
+        """What the first entry takes; where that is more than the room, of a long one the room."""
+        if not self.section.entries:
+            return 0
+        first = self.section.entries[0]
+        short = first.cut(FEWEST) or first
+        return min(self.added([first]), max(room, self.added([short])))
 
     def added(self, entries: Sequence[Entry]) -> int:
         """What taking these would cost: their lines, new headings, the marks if it is the first."""

@@ -13,6 +13,7 @@ from remanence.context.neighbours import Neighbours
 from remanence.context.parts import (
     core_section,
     facts_section,
+    last_asked,
     recalled_section,
     recent_section,
     state_section,
@@ -35,6 +36,7 @@ from remanence.model.query import MAX_QUERY
 from remanence.model.scope import Reach
 from remanence.ports.store import Store
 from remanence.recall.views import Views
+from remanence.remember.tool_calls import OF_MEMORY
 from remanence.text.tokens import CountTokens, count_tokens
 
 NOTHING = Window(messages=(), tokens=0, left=0, summary="")
@@ -93,7 +95,7 @@ class Contexts:
         asking = truth_of("recall", recall)
         question = None if query is None else text_of("query", query, MAX_QUERY)
         window = self._window(session_id, user_id)
-        turns = [turn for turn in window.messages if turn.trust >= trusted]
+        turns = [turn for turn in window.messages if turn.trust >= trusted and _spoken(turn)]
         summary = "" if self._doubted(session_id, user_id, trusted) else window.summary
         others = self._others(scope, session_id, summary, turns)
         question = question or _last_said(turns)
@@ -159,7 +161,12 @@ class Contexts:
         return state_section(session, items)
 
 
+def _spoken(turn: MemoryRecord) -> bool:
+    """Whether a turn is more than memory's own tools at work, which the blocks tell already."""
+    return turn.metadata.get(OF_MEMORY) is not True
+
+
 def _last_said(turns: Sequence[MemoryRecord]) -> str | None:
     """What the user said last."""
-    said = (turn.text for turn in reversed(turns) if turn.role in (None, "user"))
-    return next(said, "")[:MAX_QUERY] or None
+    asked = last_asked(turns)
+    return None if asked is None else turns[asked].text[:MAX_QUERY]

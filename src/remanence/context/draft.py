@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 
 from remanence.context.chosen import Chosen, Prices, messages_of, text_of, words_of
 from remanence.context.entry import Entry
 from remanence.context.section import Section
-from remanence.context.shares import CORE, FACTS, RECALLED, RECENT, SPARE, STATE, SUMMARY, allotted
+from remanence.context.shares import (
+    CORE,
+    FACTS,
+    RECALLED,
+    RECENT,
+    SHARES,
+    SPARE,
+    STATE,
+    SUMMARY,
+    allotted,
+)
 
 # Recent turns come before what is recalled, which shows none of them again.
 ORDER = (CORE, STATE, SUMMARY, FACTS, RECENT, RECALLED)
 # What is given up first when the whole turns out too long.
 GIVEN_UP = (RECALLED, FACTS, STATE, SUMMARY, RECENT, CORE)
+# The question, and the best memory, which go last.
+KEPT = (RECENT, RECALLED)
 ENOUGH = 0.97
 ATTEMPTS = 4
 CUTS = 12
@@ -48,8 +61,8 @@ class Draft:
     def __init__(self, sections: Sequence[Section], prices: Prices) -> None:
         self._prices = prices
         self._parts = {section.name: Chosen(section, prices) for section in sections}
-        self._gists: set[str] = set()
-        self._holders: dict[str, Chosen] = {}
+        self._gists: Counter[str] = Counter()
+        self._holders: dict[str, Chosen] = {}  # of memories: only they may stand in two sections
 
     @property
     def parts(self) -> list[Chosen]:
@@ -69,7 +82,9 @@ class Draft:
 
     def fill(self, budget: int) -> None:
         """Choose for each section what its part of the budget holds, then spend what is left."""
-        given = allotted({name: part.need(budget) for name, part in self._parts.items()}, budget)
+        needs = {name: part.need(budget) for name, part in self._parts.items()}
+        least = {name: self._parts[name].least(int(SHARES[name] * budget)) for name in KEPT}
+        given = allotted(needs, budget, least)
         for name in ORDER:
             self._take(self._parts[name], given[name])
         for name in SPARE:
@@ -85,16 +100,22 @@ class Draft:
         """Give up the least valuable until the whole fits."""
         cuts = CUTS
         while (excess := self.measure() - limit) > 0:
-            part = next((self._parts[n] for n in GIVEN_UP if self._parts[n].entries), None)
+            part = self._dearest()
             if part is None:
                 return
             room = part.cost - excess
             last = self._drop_last(part)
             while part.entries and part.cost > room:
                 last = self._drop_last(part)
-            if part.section.cuts and cuts:
+            if cuts and (part.section.cuts or not part.entries):
                 self._take_cut(part, last, room)
                 cuts -= 1
+
+    def _dearest(self) -> Chosen | None:
+        """The part that gives something up next; one that has more than it keeps comes first."""
+        parts = [self._parts[name] for name in GIVEN_UP if self._parts[name].entries]
+        more = (part for part in parts if len(part.entries) > (part.section.name in KEPT))
+        return next(more, next(iter(parts), None))
 
     def top_up(self, limit: int) -> None:
         """Fill a gap that is left: with what fits, then with the beginning of what does not."""
@@ -113,15 +134,20 @@ class Draft:
         self, part: Chosen, fill: Callable[[Chosen, int], None], gap: int, limit: int
     ) -> int:
         """By how much filling a part went beyond the limit; if it did, all is as it was before."""
-        before = list(part.entries.values())
+        before = [(one, dict(one.entries)) for one in self.parts]
         fill(part, part.cost + gap)
         excess = self.measure() - limit
         if excess > 0:
+            self._restore([(one, held) for one, held in before if one.entries != held])
+        return excess
+
+    def _restore(self, before: Sequence[tuple[Chosen, Mapping[str, Entry]]]) -> None:
+        for part, _ in before:
             while part.entries:
                 self._drop_last(part)
-            for entry in before:
+        for part, held in before:
+            for entry in held.values():
                 self._add(part, entry)
-        return excess
 
     def _take_next_cut(self, part: Chosen, room: int) -> None:
         left = self.left_out(part.section.name)
@@ -142,11 +168,15 @@ class Draft:
                 if part.section.cuts or not part.entries:
                     self._take_cut(part, entry, room)
                 return
+        if not part.entries:
+            self._take_next_cut(part, room)
 
     def _has(self, part: Chosen, entry: Entry) -> bool:
-        if part.section.run:
+        if part.section.run or entry.id in part.entries:
             return entry.id in part.entries
-        return entry.id in self._holders or (entry.gist != "" and entry.gist in self._gists)
+        return (entry.memory and entry.id in self._holders) or (
+            entry.gist != "" and self._gists[entry.gist] > 0
+        )
 
     def _fitted(self, part: Chosen, entry: Entry, room: int) -> bool:
         together = [entry, *(other for other in entry.along if not self._has(part, other))]
@@ -172,14 +202,19 @@ class Draft:
             self._add(part, best)
 
     def _add(self, part: Chosen, entry: Entry) -> None:
-        if (other := self._holders.get(entry.id)) is not None:
-            other.remove(entry.id)
+        if entry.memory:
+            if (other := self._holders.get(entry.id)) is not None:
+                self._drop(other, entry.id)
+            self._holders[entry.id] = part
         part.add(entry)
-        self._holders[entry.id] = part
-        self._gists.add(entry.gist)
+        self._gists[entry.gist] += 1
 
     def _drop_last(self, part: Chosen) -> Entry:
-        entry = part.remove(next(reversed(part.entries)))
-        del self._holders[entry.id]
-        self._gists.discard(entry.gist)
+        return self._drop(part, next(reversed(part.entries)))
+
+    def _drop(self, part: Chosen, id: str) -> Entry:
+        entry = part.remove(id)
+        self._gists[entry.gist] -= 1
+        if entry.memory:
+            del self._holders[id]
         return entry

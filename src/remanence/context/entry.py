@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,7 +13,7 @@ CUT = "…"
 # A cut that leaves less than this says nothing.
 SHORTEST = 16
 _WORDS = 4
-_WORD = re.compile(r"\w+")
+_AROUND = ".,;:!?…'\"()[]«»“”‘’。，、！？"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +58,7 @@ class Entry:
         """The entry with a shorter body, ended between words; None if too little would be left."""
         if characters < SHORTEST:
             return None
-        body = shortened(self.body, characters)
+        body = disarmed(shortened(self.body, characters))
         chat = self.chat
         if chat is not None and chat["content"] is not None:
             chat = {**chat, "content": shortened(chat["content"], characters)}
@@ -81,6 +80,9 @@ def flat(text: str) -> str:
 
 
 def gist_of(text: str) -> str:
-    """The words of a text without case and punctuation; none for a few words, said by everyone."""
-    words = _WORD.findall(text.casefold())
+    """The words of a text without case and what is around them; none for a few, said by everyone.
+
+    Signs and accents stay: 200 is not -200, and C is not C++.
+    """
+    words = [word for part in text.casefold().split() if (word := part.strip(_AROUND))]
     return " ".join(words) if len(words) >= _WORDS else ""

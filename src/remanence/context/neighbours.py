@@ -12,6 +12,7 @@ import numpy as np
 from remanence.model.memory import Kind, MemoryRecord, State
 from remanence.ports.store import RecallSource
 from remanence.recall.views import Views
+from remanence.remember.tool_calls import says_nothing
 from remanence.text.cues import is_question
 
 # So many words or fewer seldom say what they are about.
@@ -87,8 +88,10 @@ def needed(record: MemoryRecord, around: Around, *, leading: bool) -> list[Memor
 
 
 def _said(record: MemoryRecord, other: MemoryRecord | None) -> MemoryRecord | None:
-    """The other turn if a search in the same scope could have shown it."""
+    """The other turn if a search in the same scope could have shown it, and it says something."""
     if other is None or other.kind is not Kind.MESSAGE or other.state is not State.ACTIVE:
+        return None
+    if says_nothing(other.text, other.metadata):
         return None
     return other if other.agent_id == record.agent_id else None
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from remanence.context.entry import Entry, flat, gist_of, shortened
 from remanence.context.recalled import NOTE, who
 from remanence.context.section import Section
 from remanence.context.shares import CORE, FACTS, RECALLED, RECENT, STATE, SUMMARY
-from remanence.layers.blocks.rendering import shown
+from remanence.layers.blocks.rendering import Shown, opening, shown
 from remanence.layers.conversation.chat import as_chat
 from remanence.model.block import Block
 from remanence.model.memory import MemoryRecord
@@ -32,7 +33,7 @@ def core_section(blocks: Sequence[Block]) -> Section:
         Entry(
             id=block.label,
             prefix=_tag(seen),
-            body=seen.value,
+            body=_WIDE.sub(" ", seen.value),
             suffix=f"\n</{block.label}>" if seen.value else f"</{block.label}>",
             reason="core block",
             at=block.updated_at,
@@ -43,17 +44,10 @@ def core_section(blocks: Sequence[Block]) -> Section:
     return Section(name=CORE, fence=Fence.CORE, entries=tuple(entries), run=True, cuts=True)
 
 
-def _tag(seen: Any) -> str:
+def _tag(seen: Shown) -> str:
     """The opening line of a block, as `Blocks.render` writes it."""
-    about = f'<{seen.label} description="{seen.description}" '
-    size = f'characters="{seen.characters}/{seen.limit}"'
-    return (
-        about
-        + size
-        + (' read_only="true"' if seen.read_only else "")
-        + ">"
-        + "\n" * bool(seen.value)
-    )
+    line = opening(replace(seen, description=disarmed(seen.description)))
+    return line + "\n" if seen.value else line
 
 
 def state_section(session: Session | None, working: Iterable[WorkingItem]) -> Section:
@@ -61,9 +55,15 @@ def state_section(session: Session | None, working: Iterable[WorkingItem]) -> Se
     data: Mapping[str, Any] = {} if session is None else session.data
     entries = [_value(f"session.{key}", key, data[key], "session data") for key in sorted(data)]
     items = sorted(working, key=lambda item: (-(item.importance or 0.0), item.key))
-    entries += [_value(f"working.{i.key}", i.key, i.value, "working memory") for i in items]
+    entries += [_noted(item) for item in items]
     placed = tuple(entry.placed((place,)) for place, entry in enumerate(entries))
     return Section(name=STATE, fence=Fence.STATE, entries=placed)
+
+
+def _noted(item: WorkingItem) -> Entry:
+    """An item of working memory; of a promoted one the memory says the same."""
+    entry = _value(f"working.{item.key}", item.key, item.value, "working memory")
+    return replace(entry, gist=entry.text)
 
 
 def _value(id: str, key: str, value: Any, why: str) -> Entry:
@@ -77,7 +77,7 @@ def summary_section(summary: str) -> Section:
     """The rolling summary of what is no longer in the window."""
     entry = Entry(
         id="summary",
-        body=disarmed(summary),
+        body=disarmed("\n".join(" ".join(line.splitlines()) for line in summary.split("\n"))),
         reason="tells of the turns before the window",
         gist=gist_of(summary),
     )
@@ -96,9 +96,21 @@ def recalled_section(entries: Sequence[Entry]) -> Section:
 
 
 def recent_section(turns: Sequence[MemoryRecord]) -> Section:
-    """The last turns of the session, given oldest first; the newest are worth the most."""
-    entries = [_turn(turn, place) for place, turn in enumerate(turns)][::-1]
+    """The last turns of the session, given oldest first.
+
+    What the user said last is worth the most, then the newest.
+    """
+    entries = [_turn(turn, place) for place, turn in enumerate(turns)]
+    asked = last_asked(turns)
+    first = [] if asked is None else [entries.pop(asked)]
+    entries = first + entries[::-1]
     return Section(name=RECENT, fence=Fence.TURNS, entries=tuple(entries), run=True)
+
+
+def last_asked(turns: Sequence[MemoryRecord]) -> int | None:
+    """The place of what the user said last."""
+    places = (n for n in reversed(range(len(turns))) if turns[n].role in (None, "user"))
+    return next(places, None)
 
 
 def _turn(turn: MemoryRecord, place: int) -> Entry:
@@ -108,7 +120,7 @@ def _turn(turn: MemoryRecord, place: int) -> Entry:
     return Entry(
         id=turn.id,
         prefix=f"{flat(who(turn) or 'user')}: ",
-        body=disarmed(_WIDE.sub(" ", turn.text).replace("\n", "\n  ")),
+        body=disarmed("\n  ".join(_WIDE.sub(" ", turn.text).splitlines())),
         reason="recent turn",
         at=turn.happened_at,
         source=turn.session_id,

@@ -10,6 +10,7 @@ from functools import lru_cache, partial
 from remanence.context.entry import Entry, flat, gist_of
 from remanence.context.excerpt import excerpt
 from remanence.context.neighbours import ALONE, Around, hangs, needed
+from remanence.layers.working import SOURCE as WORKING
 from remanence.model.hit import Hit
 from remanence.model.memory import MemoryRecord
 
@@ -92,7 +93,7 @@ def _entry(
         source=record.source or record.session_id,
         heading=day_of(record.happened_at.date()),
         place=(record.happened_at, record.id),
-        gist=gist_of(record.text),
+        gist=flat(record.text) if record.source == WORKING else gist_of(record.text),
         memory=True,
     )
 

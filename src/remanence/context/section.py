@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from remanence.context.entry import Entry
-from remanence.text.fences import Fence, fenced
+from remanence.text.fences import Fence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,10 @@ class Section:
         return (*fence, self.note) if self.note else fence
 
     def printed(self, chosen: Iterable[Entry]) -> str:
-        """The chosen entries in their places between the marks; nothing if none was chosen."""
+        """The chosen entries in their places between the marks; nothing if none was chosen.
+
+        Entries are disarmed when they are made, so that their own tags stay.
+        """
         lines: list[str] = []
         heading = ""
         for entry in sorted(chosen, key=lambda entry: entry.place):
@@ -41,4 +44,5 @@ class Section:
             lines.append(entry.text)
         if not lines:
             return ""
-        return fenced(self.fence, "\n".join([self.note, *lines] if self.note else lines))
+        opening, closing, *note = self.marks
+        return "\n".join([opening, *note, *lines, closing])

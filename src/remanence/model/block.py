@@ -10,6 +10,11 @@ from remanence.errors import InvalidInput
 
 MAX_LIMIT = 1_000_000
 FENCE = "core_memory"  # what the blocks stand in when they are rendered
+# The parts of a prompt; a block of such a name would look like one.
+RESERVED = (
+    *(FENCE, "session_state", "conversation_summary"),
+    *("memories", "known_facts", "recent_turns"),
+)
 _LABEL = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
 
 
@@ -58,10 +63,10 @@ class BlockVersion:
 
 def block_label(label: object) -> str:
     """The label if it can be one, or `InvalidInput`."""
-    if not isinstance(label, str) or not _LABEL.fullmatch(label) or label.lower() == FENCE:
+    if not isinstance(label, str) or not _LABEL.fullmatch(label) or label.lower() in RESERVED:
         raise InvalidInput(
-            "A block's label is 1 to 64 of the characters a-z A-Z 0-9 _ - . and not "
-            f"{FENCE!r}; got {str(label)[:40]!r}."
+            "A block's label is 1 to 64 of the characters a-z A-Z 0-9 _ - . and not the name of a "
+            f"part of the prompt, such as {FENCE!r}; got {str(label)[:40]!r}."
         )
     return str.__str__(label)
 

@@ -7,7 +7,9 @@ cuts it out. What goes between them cannot close or imitate a fence: `disarmed` 
 from __future__ import annotations
 
 import re
+import unicodedata
 from enum import StrEnum
+from functools import lru_cache
 
 
 class Fence(StrEnum):
@@ -21,14 +23,18 @@ class Fence(StrEnum):
     TURNS = "recent_turns"
 
 
-# Blanks and invisible characters, with which a mark could be written so that it only looks broken.
-_BLANK = r"[\s\u00ad\u200b-\u200f\u2060-\u2064\ufeff]*+"
-_LOOKALIKE = re.compile(
-    f"[<＜﹤](?={_BLANK}(?:[/／]{_BLANK})?(?:"
-    + "|".join(_BLANK.join(map(re.escape, name)) for name in Fence)
-    + "))",
+_OPENING = re.compile("[<＜﹤‹⟨〈\u2329]")
+_NAMES = frozenset(Fence)
+_BEGINNINGS = frozenset(name[:end] for name in Fence for end in range(1, len(name) + 1))
+# With these a chat template says who speaks; a tokeniser takes them for that wherever they stand.
+_TEMPLATE = re.compile(
+    r"(?P<angle><)(?=[|｜]|/?(?:s|bos|eos|(?:start|end)_of_turn)>|</?SYS>>)"
+    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])",
     re.IGNORECASE,
 )
+_INVISIBLE = frozenset({"Cc", "Cf", "Cn", "Cs", "Me", "Mn", "Zl", "Zp", "Zs"})
+# Letters that nobody sees, a blank pattern of Braille, and one that has no decomposition.
+_ODD = {**dict.fromkeys("\u115f\u1160\u2800\u3164\uffa0", ""), "ı": "i"}
 _MARK = re.compile(
     rf"<[ \t]*+(?P<end>(?:/[ \t]*+)?)(?P<name>{'|'.join(Fence)})(?:\s[^<>]{{0,500}})?>",
     re.IGNORECASE,
@@ -48,11 +54,55 @@ def fenced(name: Fence, text: str) -> str:
 
 
 def disarmed(text: str) -> str:
-    """The text with every mark that looks like one of our fences made harmless.
+    """The text with every mark of a fence or of a chat template made harmless.
 
-    It may grow: measure after this. Doing it twice changes nothing more.
+    What only looks like a fence is one too: with blanks or invisible characters in it, or written
+    in wide letters. It may grow: measure after this. Doing it twice changes nothing more.
     """
-    return _LOOKALIKE.sub("&lt;", text)
+    text = _TEMPLATE.sub(lambda found: "&lt;" if found["angle"] else "&#91;", text)
+    if _OPENING.search(text) is None:
+        return text
+    return _OPENING.sub(lambda found: "&lt;" if _names(text, found.end()) else found[0], text)
+
+
+def _names(text: str, start: int) -> bool:
+    """Whether the name of a fence follows, an end's slash before it or not.
+
+    An opening is no part of a name, so this never reads past the next one: all of them together
+    read the text once.
+    """
+    seen = ""
+    for place in range(start, len(text)):
+        folded = _folded(text[place])
+        if not folded:
+            continue
+        if not seen and folded in "/\\":
+            continue
+        seen += folded
+        if seen not in _BEGINNINGS:
+            return False
+        if seen in _NAMES:
+            return _ends(text, place + 1)
+    return False
+
+
+def _ends(text: str, start: int) -> bool:
+    """Whether a word ends here; invisible characters do not end it, blanks do."""
+    for place in range(start, len(text)):
+        if text[place].isspace():
+            return True
+        if folded := _folded(text[place]):
+            return not (folded[0].isalnum() or folded[0] == "_")
+    return True
+
+
+@lru_cache(maxsize=4096)
+def _folded(character: str) -> str:
+    """What a reader takes a character for: plain, small, without accents; nothing if invisible."""
+    if character in _ODD:
+        return _ODD[character]
+    plain = unicodedata.normalize("NFKD", character).casefold()
+    return "".join(one for one in plain if unicodedata.category(one) not in _INVISIBLE)
 
 
 def without_fenced(text: str) -> str:
