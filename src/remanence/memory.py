@@ -291,6 +291,7 @@ class Memory:
                 actor=accept.label_of("actor", actor),
                 reason=accept.label_of("reason", reason),
             )
+            self.parts.writer.outdate([r for r in records if r.state == State.ARCHIVED])
         if not dry_run:
             self.sessions.drop(records)
         return records
@@ -316,7 +317,13 @@ class Memory:
         where = cleanup_filter(days_before(moment, max_age_days), min_importance)
         found = self._everything(reach, where)
         if not dry_run:
-            self.parts.writer.change_all(found, {"state": State.ARCHIVED}, verb="cleaned up")
+            found = self.parts.writer.change_all(
+                found,
+                {"state": State.ARCHIVED},
+                verb="cleaned up",
+                unchanged=True,
+                leave_summaries=True,
+            )
             self.sessions.drop(found)
         return Cleanup(dry_run=dry_run, memories=tuple(found))
 

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import pytest
 from remanence import Memory
 from remanence.errors import NotFound
 from remanence.model.memory import MemoryRecord
+from remanence.remember.lineage import SOURCES
 from remanence.testing.services.postgres import Databases
 
 WHOSE: dict[str, Any] = {"user_id": "ana", "session_id": "s1"}
@@ -63,7 +65,7 @@ def times_summed_up(memory: Memory) -> Counter[str]:
     counts: Counter[str] = Counter()
     for segment in segments(memory):
         linked = memory.related(segment.id, type="summarises", direction="out")
-        assert len(linked) == segment.metadata["sources"] == segment.metadata["messages"]
+        assert len(linked) == segment.metadata[SOURCES] == segment.metadata["messages"]
         counts.update(link.memory.id for link in linked)
     return counts
 
@@ -154,20 +156,27 @@ def test_erasing_while_others_sum_up(place: str) -> None:
 def test_forgetting_a_conversation_while_it_goes_on(place: str) -> None:
     with Memory(place, **WINDOW) as speaking, Memory(place, **WINDOW) as forgetting:
         stop = threading.Event()
+        failed: list[str] = []
 
         def speak() -> None:
             n = 0
             while not stop.is_set():
                 speaking.conversations.append([{"content": f"Day {n} in Lisbon"}], **WHOSE)
                 n += 1
+                try:
+                    speaking.conversations.day(datetime.now(UTC), user_id="ana")
+                except NotFound as error:
+                    failed.extend([] if "Nothing was said" in str(error) else [str(error)])
 
         thread = threading.Thread(target=speak)
         thread.start()
         for _ in range(10):
             forgetting.conversations.forget("s1", user_id="ana", erase=True)
+            forgetting.forget(user_id="ana", erase=True)
         stop.set()
         thread.join(timeout=60)
-        forgetting.conversations.forget("s1", user_id="ana", erase=True)
+        forgetting.forget(user_id="ana", erase=True)
+        assert failed == []
         assert speaking.count(user_id="ana", states="any") == 0
         with pytest.raises(NotFound):
             speaking.conversations.get("s1", user_id="ana")

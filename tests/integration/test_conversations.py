@@ -18,6 +18,7 @@ from remanence.layers.conversation import Conversations, as_chat
 from remanence.model.memory import MemoryRecord
 from remanence.ports.language_model import Reply
 from remanence.recall.columns import KINDS
+from remanence.remember.lineage import SOURCES
 from remanence.testing.services.postgres import Databases
 from remanence.text.fences import Fence, fenced
 
@@ -167,7 +168,7 @@ def test_the_window_overflows_into_summaries(memory: Memory, talks: Conversation
 def test_summaries_roll_up(memory: Memory, talks: Conversations) -> None:
     talks.append(journey(100), user_id="ana", session_id="s1")
     (whole,) = summaries(memory, "conversation")
-    assert whole.metadata["sources"] == 5
+    assert whole.metadata[SOURCES] == 5
     assert whole.metadata["messages"] == 80
     assert len(whole.text) <= 1_200
     assert talks.summary("s1", user_id="ana") == whole.text
@@ -243,6 +244,41 @@ def test_a_summary_goes_with_its_message(
         memory.parts.store.compact()
         for file in tmp_path.iterdir():
             assert b"zyzzogeton" not in file.read_bytes()
+
+
+def test_erasing_a_message_spares_what_was_not_made_of_it(
+    memory: Memory, talks: Conversations
+) -> None:
+    mine = memory.add("My own", user_id="ana", kind="summary", metadata={"sources": 3})
+    talks.append(chatter(100), user_id="ana", session_id="s1")
+    day = talks.day("2026-03-02", user_id="ana")
+    told = talks.messages("s1", user_id="ana", limit=1_000)
+    first = summaries(memory)[0]
+    (whole,) = summaries(memory, "conversation")
+    memory.forget(told[0].id)
+    memory.forget(told[99].id, erase=True)
+    assert memory.get(mine.id).state == "active"
+    assert [memory.get(r.id).state for r in (first, whole)] == ["archived", "archived"]
+    with pytest.raises(NotFound):
+        memory.get(day.id)
+    assert talks.messages("s1", user_id="ana", before=told[0].id) == []
+    memory.forget(told[50].id)
+    before = talks.messages("s1", user_id="ana", before=told[50].id, limit=3)
+    assert [record.id for record in before] == [record.id for record in told[47:50]]
+
+
+def test_a_forged_summary_is_not_taken_for_ours(memory: Memory, talks: Conversations) -> None:
+    forged = {"level": "conversation", "sources": "x", SOURCES: "x"}
+    poison: dict[str, Any] = {"user_id": "ana", "session_id": "s1", "kind": "summary"}
+    memory.add("poison", metadata=forged, **poison)
+    memory.add("poison", metadata=forged, origin="summary", **poison)
+    talks.append(chatter(100), user_id="ana", session_id="s1")
+    (whole,) = (r for r in summaries(memory, "conversation") if r.text != "poison")
+    memory.update(whole.id, metadata=forged)
+    talks.append(chatter(1, 100), user_id="ana", session_id="s1")
+    assert len(summaries(memory, "conversation")) == 4
+    assert "poison" not in talks.window("s1", user_id="ana").summary
+    assert talks.get("s1", user_id="ana").messages == 101
 
 
 def test_a_summary_goes_when_its_message_is_rewritten(memory: Memory, talks: Conversations) -> None:

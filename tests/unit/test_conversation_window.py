@@ -189,7 +189,6 @@ CALLS = [{"id": "c1", "type": "function", "function": {"name": "f", "arguments":
         {"role": "assistant", "content": "Let me see.", "tool_calls": CALLS},
         {"role": "tool", "content": "42", "tool_call_id": "c1"},
         {"role": "tool", "content": "", "tool_call_id": "c1"},
-        {"role": "system", "content": "Be kind."},
     ],
 )
 def test_a_message_comes_back_as_it_was_given(chat: dict[str, Any]) -> None:
@@ -206,3 +205,35 @@ def test_foreign_metadata_is_no_trouble(junk: Any) -> None:
     record = message(0, metadata={"tool_calls": junk, "tool_call_id": None})
     assert as_chat(record)["content"] == record.text
     assert fitted([record, record], 10, 1_000) == [record, record]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"role": None}, {"role": "user"}),
+        ({"role": "narrator", "speaker": "Ana"}, {"role": "user", "name": "Ana"}),
+        ({"role": "tool"}, {"role": "user"}),
+        ({"role": "system"}, {"role": "user", "content": "[system message] x"}),
+        ({"role": "developer"}, {"role": "user", "content": "[developer message] x"}),
+        (
+            {"role": "user", "metadata": {"tool_calls": CALLS, "tool_call_id": "c"}},
+            {"role": "user"},
+        ),
+        ({"role": "ai", "metadata": {"tool_calls": CALLS}}, {"role": "assistant"}),
+        ({"role": "function", "metadata": {"tool_call_id": "c"}}, {"role": "tool"}),
+        ({"role": "system", "metadata": {"tool_call_id": "c"}}, {"role": "user"}),
+        ({"role": "user", "speaker": "Ana María\n"}, {"name": "Ana_Mar_a_"}),
+        ({"role": "user", "speaker": "李雷"}, {}),
+        ({"role": "user", "speaker": "x" * 100}, {"name": "x" * 64}),
+    ],
+)
+def test_roles_and_names_are_what_chat_apis_take(
+    given: dict[str, Any], told: dict[str, Any]
+) -> None:
+    chat = as_chat(message(0, tokens=1, **given))
+    assert chat | told == chat
+    assert "name" in told or "name" not in chat
+    assert ("tool_calls" in chat, "tool_call_id" in chat) == (
+        chat["role"] == "assistant",
+        chat["role"] == "tool",
+    )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +16,8 @@ from remanence.model.embedding import Fingerprint
 from remanence.model.memory import Kind, MemoryRecord, State
 from remanence.model.scope import Reach
 from remanence.model.write import Batch, Remove, Written
-from remanence.remember.lineage import SOURCES, derived, sources_of, torn, whole
+from remanence.remember import lineage
+from remanence.remember.lineage import ORIGIN, SOURCES, derived, made_of, sources_of, torn, whole
 from remanence.remember.writer import Writer
 from remanence.store.sqlite import SqliteStore
 from remanence.testing.store_suites.making import FINGERPRINT, NOW, add, memory
@@ -66,9 +69,13 @@ def said(store: SqliteStore, *texts: str) -> list[MemoryRecord]:
 
 def summed(writer: Writer, key: str, *sources: MemoryRecord) -> MemoryRecord:
     record = memory(
-        f"Summary {key}", kind=Kind.SUMMARY, session_id="s", metadata={SOURCES: len(sources)}
+        f"Summary {key}",
+        kind=Kind.SUMMARY,
+        session_id="s",
+        origin=ORIGIN,
+        metadata={SOURCES: len(sources)},
     )
-    return writer.derive(record, sources, key).records[0]
+    return writer.derive(writer.insertion(record), sources, key).records[0]
 
 
 def states(store: SqliteStore, *records: MemoryRecord) -> list[str]:
@@ -174,6 +181,123 @@ def test_whole_or_torn(store: Interrupted, writer: Writer) -> None:
     SqliteStore.write(store, _removal(one))
     assert [record.id for record in torn(store, [one], NOW)] == [segment.id]
     assert whole(store, by_hand[0])
+
+
+def test_a_callers_own_summary_is_never_torn(store: Interrupted, writer: Writer) -> None:
+    mine = [
+        memory("Mine", kind=Kind.SUMMARY, metadata={"sources": 3}),
+        memory("Mine too", kind=Kind.SUMMARY, session_id="s", metadata={SOURCES: 3}),
+        memory("And mine", kind=Kind.SUMMARY, origin=ORIGIN, metadata={"sources": 3}),
+        memory("Odd", kind=Kind.SUMMARY, origin=ORIGIN, metadata={SOURCES: "x"}),
+        memory("Big", kind=Kind.SUMMARY, origin=ORIGIN, metadata={SOURCES: 10**15}),
+        memory("True", kind=Kind.SUMMARY, origin=ORIGIN, metadata={SOURCES: True}),
+    ]
+    add(store, *mine)
+    assert [made_of(record) for record in mine] == [0] * len(mine)
+    writer.remove(said(store, "hello"))
+    assert states(store, *mine) == ["active"] * len(mine)
+
+
+def test_a_summary_whose_sources_are_archived_is_whole(store: Interrupted, writer: Writer) -> None:
+    one, two, other = said(store, "one", "two", "other")
+    segment = summed(writer, "segment", one, two)
+    day = summed(writer, "day", segment)
+    writer.change_all([one], {"state": State.ARCHIVED}, verb="forgot")
+    assert states(store, segment, day) == ["archived", "archived"]
+    writer.remove([other])
+    assert states(store, one, two, segment, day) == ["archived", "active", "archived", "archived"]
+    moved = {"happened_at": NOW.replace(year=1999)}
+    writer.revise(two, replace(two, **moved), moved, verb="u", actor=None, reason=None)
+    writer.remove(said(store, "more"))
+    assert states(store, segment, day) == ["archived", "archived"]
+
+
+def test_a_torn_summary_is_found_whatever_its_state_and_age(
+    store: Interrupted, writer: Writer
+) -> None:
+    one, two, three = said(store, "one", "two", "three")
+    late: list[MemoryRecord] = []
+
+    def meanwhile() -> None:
+        late.append(summed(writer, "late", one, two))
+        writer.change_all([two], {"state": State.ARCHIVED}, verb="forgot")
+
+    store.before_write = meanwhile
+    writer.remove([one])
+    assert states(store, two, *late) == ["archived", "gone"]
+    old = add(store, replace(
+        memory("Old", kind=Kind.SUMMARY, session_id="s", origin=ORIGIN, metadata={SOURCES: 1}),
+        created_at=NOW - timedelta(days=9), updated_at=NOW - timedelta(days=9),
+    ))[0]  # fmt: skip
+    changes = {"text": "Old and three", "metadata": {SOURCES: 1}}
+    store.before_write = lambda: writer.rederive(old, changes, [three])
+    writer.remove([three])
+    assert states(store, three, old) == ["gone", "gone"]
+
+
+def test_removing_what_has_gone_is_no_error(store: Interrupted, writer: Writer) -> None:
+    one, two = said(store, "one", "two")
+    other = Writer(store, NoEmbedder(), FixedClock(NOW))  # type: ignore[arg-type]
+    store.before_write = lambda: other.remove([one])
+    writer.remove([one, two])
+    assert states(store, one, two) == ["gone", "gone"]
+    writer.remove([one, two])
+
+
+def test_another_removes_the_torn_summary_first(
+    store: Interrupted, writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = said(store, "one", "two")
+    late: list[MemoryRecord] = []
+    store.before_write = lambda: late.extend(summed(writer, key, one) for key in ("a", "b"))
+
+    def found(*asked: Any) -> list[MemoryRecord]:
+        records = torn(*asked)
+        SqliteStore.write(store, _removal(records[0])) if records else None
+        return records
+
+    monkeypatch.setattr(lineage, "torn", found)
+    writer.remove([one])
+    assert states(store, two, *late) == ["active", "gone", "gone"]
+
+
+def test_a_summary_that_has_gone_has_no_sources(store: Interrupted, writer: Writer) -> None:
+    (one,) = said(store, "one")
+    segment = summed(writer, "segment", one)
+    writer.remove([segment])
+    assert sources_of(store, segment) == []
+
+
+def test_a_change_passes_over_what_others_have_changed_or_removed(
+    store: Interrupted, writer: Writer
+) -> None:
+    one, two, three = said(store, "one", "two", "three")
+
+    def meanwhile() -> None:
+        writer.revise_all([(one, {"pinned": True})], verb="pinned")
+        writer.remove([two])
+
+    store.before_write = meanwhile
+    away = {"state": State.ARCHIVED}
+    done = writer.change_all([one, two, three], away, verb="cleaned up", unchanged=True)
+    assert [record.id for record in done] == [three.id]
+    assert states(store, one, two, three) == ["active", "gone", "archived"]
+    assert [r.id for r in writer.change_all([one, two], away, verb="forgot")] == [one.id]
+    assert writer.change_all([two], away, verb="forgot") == []
+
+
+def test_a_change_may_leave_summaries_standing(store: Interrupted, writer: Writer) -> None:
+    one, two = said(store, "one", "two")
+    segment = summed(writer, "segment", one, two)
+    whole_of_it = summed(writer, "whole", segment)
+    writer.change_all([one], {"state": State.ARCHIVED}, verb="cleaned up", leave_summaries=True)
+    writer.remove(said(store, "other"))
+    assert states(store, one, segment, whole_of_it) == ["archived", "active", "active"]
+    writer.outdate(store.get("t", [one.id]))
+    assert states(store, one, two, segment, whole_of_it) == [
+        *("archived", "active", "archived", "archived"),
+    ]
+    assert [revision.verb for revision in store.history("t", segment.id)] == ["added", "outdated"]
 
 
 def _removal(record: MemoryRecord) -> Batch:

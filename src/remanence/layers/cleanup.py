@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from remanence.errors import InvalidInput
-from remanence.model.filter import Both, Compare, Filter
+from remanence.model.filter import Both, Compare, Filter, Not
 from remanence.model.memory import MemoryRecord, State, unit_interval
 
 # A clock this far past the last write is more likely wrong than the memory idle.
@@ -28,9 +28,13 @@ class Cleanup:
 
 
 def cleanup_filter(before: datetime, min_importance: float) -> Filter:
-    """Active, unpinned, older than `before` and below `min_importance`."""
+    """Active, unpinned, older than `before` and below `min_importance`; no summary made here.
+
+    Those tell of what else is archived, so they are what is left of it.
+    """
     return Both(
         (
+            Not(Compare("origin", "eq", "summary", field=True)),
             Compare("state", "eq", State.ACTIVE, field=True),
             Compare("pinned", "eq", False, field=True),
             Compare("happened_at", "lt", before, field=True),
@@ -65,7 +69,7 @@ def believed(now: datetime, written: Callable[[Filter], int]) -> datetime:
         if not written(Both((_created("gte", since), _created("lte", until)))):
             raise InvalidInput(
                 f"The clock says {now:%Y-%m-%d}, but nothing was written from {since:%Y-%m-%d} to "
-                f"{until:%Y-%m-%d}: it may be wrong. If it is right, pass now= to say so."
+                f"{until:%Y-%m-%d}: it may be wrong. If it is right, say so by giving now."
             )
     return now
 

@@ -6,6 +6,8 @@ from remanence.text.fences import without_fenced
 
 # What stands for a tool's answer that was recalled from memory: the call must keep an answer.
 RECALLED = "(recalled from memory)"
+# In a message's metadata: that something was cut out of it, and what.
+CUT, RECALLED_TEXT = "cut", "recalled text"
 
 
 def unechoed(text: str) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from remanence.errors import InvalidInput
 from remanence.model.accept import label_of, metadata_of, moment_of, text_of
-from remanence.remember.echo import RECALLED, unechoed
+from remanence.remember.echo import CUT, RECALLED, RECALLED_TEXT, unechoed
 from remanence.remember.tool_calls import CALL_ID, CALLS, NO_OUTPUT, spelled, tool_fields
 
 FIELDS = frozenset({"role", "name", "content", "at", "id", "metadata"})
@@ -34,23 +34,24 @@ def message_of(given: Mapping[str, Any], number: int, *, tools: bool = False) ->
     """A message from a mapping like {"role": "user", "name": "Ana", "content": "…", "at": when}.
 
     None for a turn that says nothing in words, and for one that only repeats what memory had put
-    into the prompt. With `tools`, tool calls and their answers are kept in the metadata, and one
-    without words has a text that tells of it.
+    into the prompt; where that was cut out of it, the metadata says so. With `tools`, tool calls
+    and their answers are kept in the metadata, and one without words has a text that tells of it.
     """
     where = f"messages[{number}]"
     _check_fields(where, given)
     kept = tool_fields(where, given) if tools else {}
-    content = _content(where, given, kept)
+    content, cut = _content(where, given, kept)
     if content is None:
         return None
     at = given.get("at")
+    marked = {CUT: RECALLED_TEXT} if cut else {}
     return Message(
         content=content,
         role=_label(where, "role", given),
         name=_label(where, "name", given),
         at=None if at is None else moment_of(f"{where}['at']", at),
         id=_label(where, "id", given),
-        metadata=metadata_of(metadata_of(given.get("metadata")) | kept),
+        metadata=metadata_of(marked | metadata_of(given.get("metadata")) | kept),
     )
 
 
@@ -65,13 +66,17 @@ def _check_fields(where: str, given: object) -> None:
         )
 
 
-def _content(where: str, given: Mapping[str, Any], kept: Mapping[str, Any]) -> str | None:
+def _content(
+    where: str, given: Mapping[str, Any], kept: Mapping[str, Any]
+) -> tuple[str | None, bool]:
+    """The text to be kept, and whether something was cut out of it."""
     content = _joined(where, given.get("content"))
     wordless = content is None or (isinstance(content, str) and not content.strip())
     if wordless and (set(given) & API_FIELDS or _in_parts(given.get("content"))):
-        return _told(kept, NO_OUTPUT)
-    own = unechoed(text_of(f"{where}['content']", content, LONGEST))
-    return _told(kept, RECALLED) if own is None else own
+        return _told(kept, NO_OUTPUT), False
+    whole = text_of(f"{where}['content']", content, LONGEST)
+    own = unechoed(whole)
+    return (_told(kept, RECALLED), True) if own is None else (own, own != whole)
 
 
 def _told(kept: Mapping[str, Any], answer: str) -> str | None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from remanence.clock import Clock
-from remanence.errors import EmbedderError, NotFound
+from remanence.errors import Conflict, EmbedderError, NotFound, StoreError
 from remanence.model.accept import text_of
 from remanence.model.memory import Association, MemoryRecord, State
 from remanence.model.write import Action, Batch, Insert, Pieces, Receipt, Remove, Revise, Written
@@ -24,6 +24,7 @@ CHUNK = 256
 INSTALMENT = 16
 MAX_RECEIPT = 256
 TRIES = 5
+RACES = 50  # others that remove what is being changed, one after another
 _SPOKEN = {"text", "speaker"}  # what vectors are made of
 
 
@@ -85,15 +86,39 @@ class Writer:
         verb: str,
         actor: str | None = None,
         reason: str | None = None,
-    ) -> None:
-        """Give several records the same new values (not a new text), together."""
+        unchanged: bool = False,
+        leave_summaries: bool = False,
+    ) -> list[MemoryRecord]:
+        """Give several records the same new values (not a new text), together; those changed.
+
+        Those that have gone since they were read are passed over; with `unchanged`, also those
+        that somebody changed. With `leave_summaries`, what was made of them stays.
+        """
         now = self._clock.now()
-        actions = [
-            Revise(id=r.id, changes=changes, verb=verb, at=now, actor=actor, reason=reason)
-            for r in records
-        ]
-        if actions:
-            self._write(records[0].tenant, actions)
+
+        def revise(record: MemoryRecord) -> Revise:
+            expected = record.version if unchanged else None
+            return Revise(
+                id=record.id,
+                changes=changes,
+                verb=verb,
+                at=now,
+                actor=actor,
+                reason=reason,
+                expected=expected,
+            )
+
+        leave = _All() if leave_summaries else ()
+        return self._of_those_there(records, revise, leave, versions=unchanged)
+
+    def outdate(self, records: Sequence[MemoryRecord]) -> None:
+        """Archive the summaries that still tell of these records, which are themselves left alone.
+
+        For records that are archived already, and whose summaries were left standing then.
+        """
+        if records:
+            ids = [record.id for record in records]
+            self._outdate(records[0].tenant, ids, {*ids}, ())
 
     def revise_all(
         self,
@@ -131,18 +156,22 @@ class Writer:
         return written
 
     def remove(self, records: Sequence[MemoryRecord]) -> None:
-        """Erase records and everything stored with them, together."""
+        """Erase records and everything stored with them, together; what has gone is passed over."""
         while records:
-            self._write(records[0].tenant, [Remove(id=record.id) for record in records])
+            self._of_those_there(records, lambda record: Remove(id=record.id))
             records = lineage.torn(self._store, records, self._clock.now())
 
-    def derive(self, record: MemoryRecord, sources: Sequence[MemoryRecord], key: str) -> Written:
+    def insertion(self, record: MemoryRecord) -> Insert:
+        """What `derive` stores of a new summary, embedded if that can be done now."""
+        return Insert(record=record, pieces=self._pieces([record])[0])
+
+    def derive(self, new: Insert, sources: Sequence[MemoryRecord], key: str) -> Written:
         """Store a summary with links to what it was made of; once for each key.
 
         `NotFound` if a source is gone; `Conflict` if what the key wrote was erased since.
         """
-        action = Insert(record=record, pieces=self._pieces([record])[0])
-        written = self._batch(record.tenant, [action], _receipt(key, key), _links(record, sources))
+        record = new.record
+        written = self._batch(record.tenant, [new], _receipt(key, key), _links(record, sources))
         self._pay_some(record.tenant)
         return written
 
@@ -194,13 +223,40 @@ class Writer:
             return [None] * len(records)
 
     def _pay_some(self, tenant: str) -> None:
-        """Once the embedder works again, catch up a little with every write."""
+        """Once the embedder works again, catch up a little with every write, which is done."""
         if tenant in self._settled:
             return
-        with suppress(EmbedderError):
+        with suppress(EmbedderError, StoreError):
             found = self._store.unembedded(tenant, self._embedder.fingerprint, INSTALMENT)
             if not found or self._embed_stored(tenant, found) < INSTALMENT:
                 self._settled.add(tenant)
+
+    def _of_those_there(
+        self,
+        records: Sequence[MemoryRecord],
+        action: Callable[[MemoryRecord], Action],
+        leave: Container[str] = (),
+        *,
+        versions: bool = False,
+    ) -> list[MemoryRecord]:
+        """Do something to each record that is (with `versions`, unchanged) when it is done."""
+        for _ in range(RACES):
+            if not records:
+                return []
+            try:
+                return self._write(records[0].tenant, list(map(action, records)), leave=leave)
+            except (NotFound, Conflict):
+                records = self._still(records, versions)
+        raise Conflict("What is to be changed keeps changing; try again.")
+
+    def _still(self, records: Sequence[MemoryRecord], versions: bool) -> list[MemoryRecord]:
+        found = self._store.get(records[0].tenant, [record.id for record in records])
+        now = {record.id: record.version for record in found}
+        return [
+            record
+            for record in records
+            if record.id in now and (not versions or now[record.id] == record.version)
+        ]
 
     def _write(
         self,
@@ -219,29 +275,41 @@ class Writer:
             except NotFound:  # perhaps a summary that another process has just removed
                 if not also or last == TRIES - 1:
                     raise
-        later = self._consequences(tenant, actions, leave)
-        if missed := [action for action in later if isinstance(action, Revise)]:
-            self._batch(tenant, missed)
+        self._outdate(tenant, _changed(actions), _revised(actions), leave)
         own = sum(not isinstance(action, Remove) for action in actions)
         return list(written.records)[:own]
+
+    def _outdate(
+        self, tenant: str, changed: Sequence[str], handled: set[str], leave: Container[str]
+    ) -> None:
+        """Archive what still tells of what was changed, whoever wrote it at that very moment."""
+        for _ in range(RACES):
+            missed = self._outdated(tenant, changed, handled, leave)
+            if not missed:
+                return
+            with suppress(NotFound):  # one of them has gone: look again
+                self._batch(tenant, missed)
 
     def _consequences(
         self, tenant: str, actions: Sequence[Action], leave: Container[str]
     ) -> list[Action]:
         gone = [action.id for action in actions if isinstance(action, Remove)]
-        changed = [a.id for a in actions if isinstance(a, Revise) and lineage.shows(a.changes)]
-        handled = {*gone, *(action.id for action in actions if isinstance(action, Revise))}
         erased = lineage.derived(self._store, tenant, gone) if gone else []
-        handled |= {record.id for record in erased}
-        outdated = lineage.derived(self._store, tenant, changed) if changed else []
-        now = self._clock.now()
+        handled = {*gone, *(record.id for record in erased), *_revised(actions)}
         return [
             *(Remove(id=record.id) for record in erased),
-            *(
-                Revise(id=r.id, changes={"state": State.ARCHIVED}, verb="outdated", at=now)
-                for r in lineage.standing(outdated)
-                if r.id not in handled and r.id not in leave
-            ),
+            *self._outdated(tenant, _changed(actions), handled, leave),
+        ]
+
+    def _outdated(
+        self, tenant: str, changed: Sequence[str], handled: set[str], leave: Container[str]
+    ) -> list[Action]:
+        now = self._clock.now()
+        found = lineage.derived(self._store, tenant, changed) if changed else []
+        return [
+            Revise(id=r.id, changes={"state": State.ARCHIVED}, verb="outdated", at=now)
+            for r in lineage.standing(found)
+            if r.id not in handled and r.id not in leave
         ]
 
     def _batch(
@@ -257,6 +325,21 @@ class Writer:
                 tenant=tenant, at=now, actions=tuple(actions), receipt=receipt, links=tuple(links)
             )
         )
+
+
+class _All:
+    """A container that holds whatever it is asked for."""
+
+    def __contains__(self, item: object) -> bool:
+        return True
+
+
+def _changed(actions: Sequence[Action]) -> list[str]:
+    return [a.id for a in actions if isinstance(a, Revise) and lineage.shows(a.changes)]
+
+
+def _revised(actions: Sequence[Action]) -> set[str]:
+    return {action.id for action in actions if isinstance(action, Revise)}
 
 
 def _links(record: MemoryRecord, sources: Sequence[MemoryRecord]) -> list[Association]:

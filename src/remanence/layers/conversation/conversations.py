@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from datetime import date, datetime
 from typing import Any
 from uuid import UUID
@@ -34,6 +34,7 @@ from remanence.text.summary import summarise
 WITHIN = ("everywhere", "conversation", "window")
 SPOKEN = (Kind.MESSAGE, Kind.SUMMARY)
 AT_ONCE = 8  # segments an append makes; the next ones make the rest
+_log = logging.getLogger(__name__)
 CALLS_BEFORE = 16  # messages read beyond the window, to find the call of its first answer
 
 
@@ -180,16 +181,17 @@ class Conversations:
     ) -> Window:
         """The short-term window: the newest messages that fit, whole, oldest first.
 
-        The newest half of the tokens stays without exception, of what is older the least important
-        go first, and a tool's answer goes with its call. The newest message is always in.
+        What an agent's tools did to memory itself is no part of it. The newest half of the tokens
+        stays without exception, of what is older the least important go first, and a tool's answer
+        goes with its call. The newest message is always in.
         """
         thread = self._thread(session_id, user_id)
         kept = self._fitted(thread, max_messages, max_tokens)
         return Window(
             messages=tuple(kept),
             tokens=sum(map(tokens_of, kept)),
-            left=max(0, thread.count() - len(kept)),
-            summary=self._told(thread),
+            left=max(0, thread.count_spoken() - len(kept)),
+            summary=self._summaries.told(thread),
         )
 
     def search(
@@ -242,7 +244,7 @@ class Conversations:
 
     def summary(self, session_id: str, *, user_id: str | None = None) -> str:
         """What was said before the window, in short; `""` if all of it is in the window."""
-        return self._told(self._thread(session_id, user_id))
+        return self._summaries.told(self._thread(session_id, user_id))
 
     def day(
         self,
@@ -258,7 +260,7 @@ class Conversations:
         """
         reach = Reach(tenant=self._tenant, user_id=user_id, agent_id=agent_id)
         made = self._summaries.day(reach, _day(day))
-        return (self._summaries.refine(made) if refine else None) or made
+        return (self._summaries.refine(made, Level.DAY) if refine else None) or made
 
     def forget(
         self, session_id: str, *, user_id: str | None = None, erase: bool = False
@@ -291,30 +293,34 @@ class Conversations:
         return Thread(self._store, reach)
 
     def _after(self, stored: Sequence[MemoryRecord], thread: Thread) -> None:
-        """The messages are safe: tell of them, and let no trouble with summaries be theirs."""
-        if self._said is not None:
-            self._said(stored)
-        with suppress(RemanenceError):
-            window = self._fitted(thread)
-            if window and self._summaries.fill(thread, window[0], all_of_it=False, most=AT_ONCE):
-                self._summaries.roll_up(thread)
+        """The messages are safe: tell of them, and let no trouble that comes of it be theirs."""
+        for hear in (self._said, lambda _: self._sum_up(thread)):
+            try:
+                if hear is not None:
+                    hear(stored)
+            except Exception as error:
+                known = isinstance(error, RemanenceError)
+                _log.info("the messages are stored, but: %s", error, exc_info=not known)
+
+    def _sum_up(self, thread: Thread) -> None:
+        window = self._fitted(thread)
+        if not window:
+            return
+        made = self._summaries.fill(thread, window[0], all_of_it=False, most=AT_ONCE)
+        if made or self._summaries.whole(thread) is None:
+            self._summaries.roll_up(thread)
 
     def _fitted(
         self, thread: Thread, max_messages: int | None = None, max_tokens: int | None = None
     ) -> builtins.list[MemoryRecord]:
         messages = _size("max_messages", max_messages, self._sizes[0])
         tokens = _size("max_tokens", max_tokens, self._sizes[1])
-        newest = thread.newest(min(messages + CALLS_BEFORE, MAX_LIMIT))
+        newest = thread.spoken(min(messages + CALLS_BEFORE, MAX_LIMIT))
         return fitted(newest, messages, tokens)
 
-    def _told(self, thread: Thread) -> str:
-        """The summary of the conversation and the segments that are not in it."""
-        whole = next(thread.summaries(Level.CONVERSATION), None)
-        told = [*([whole] if whole else []), *self._summaries.beside(thread, whole)]
-        return "\n".join(record.text for record in told)
-
     def _refined(self, thread: Thread, level: Level) -> builtins.list[MemoryRecord]:
-        refined = [self._summaries.refine(record) for record in list(thread.summaries(level))]
+        summaries = list(thread.summaries(level))
+        refined = [self._summaries.refine(record, level) for record in summaries]
         return [record for record in refined if record is not None]
 
     def _search_window(self, query: str, thread: Thread, asked: Mapping[str, Any]) -> Hits:

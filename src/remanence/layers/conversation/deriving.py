@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from typing import Any
 from uuid import UUID
 
@@ -11,12 +12,12 @@ from remanence.errors import Conflict, NotFound
 from remanence.layers.conversation.making import Draft, common
 from remanence.model.memory import Kind, MemoryRecord, State
 from remanence.ports.store import Store
-from remanence.remember.lineage import SHOWING
+from remanence.remember.lineage import ORIGIN, SHOWING, made_of
 from remanence.remember.writer import Writer
 
-ORIGIN = "summary"
-# How often one thing can lose its summary and get a new one.
-GENERATIONS = 1_000
+MOST_NAMES = 10_000  # remembered with how often they have lost their summary
+# What tells summaries apart that are of one name.
+_SORT = ("level", "day", "for_agent")
 
 
 class Deriving:
@@ -29,22 +30,25 @@ class Deriving:
         self._writer = writer
         self._clock = clock
         self._new_id = new_id
+        self._lost: dict[str, int] = {}  # how many summaries a name has had
 
     def write(self, draft: Draft, name: str, session_id: str | None) -> MemoryRecord | None:
         """Store a new summary of what `name` stands for, if there is none."""
-        record = self._record(draft, session_id)
-        for generation in range(GENERATIONS):
+        new = self._writer.insertion(self._record(draft, session_id))
+        for generation in count(self._lost.get(name, 0)):
             try:
-                written = self._writer.derive(record, draft.sources, f"{name}:{generation}")
+                written = self._writer.derive(new, draft.sources, f"{name}:{generation}")
             except Conflict:  # that one was erased since
+                self._lose(name, generation)
                 continue
             except NotFound:  # a source was erased since
                 return None
             found = written.records[0]
             if not written.repeated:
                 return self._kept(found, draft.sources)
-            if found.state == State.ACTIVE:
+            if _stands(found, new.record):
                 return None
+            self._lose(name, generation)
         return None
 
     def rewrite(
@@ -68,6 +72,11 @@ class Deriving:
         self._writer.remove([record])
         return None
 
+    def _lose(self, name: str, generation: int) -> None:
+        if len(self._lost) >= MOST_NAMES:
+            self._lost.clear()
+        self._lost[name] = generation + 1
+
     def _record(self, draft: Draft, session_id: str | None) -> MemoryRecord:
         now = self._clock.now()
         first = draft.sources[0]
@@ -87,6 +96,12 @@ class Deriving:
 
 def _ids(records: Sequence[MemoryRecord]) -> list[str]:
     return [record.id for record in records]
+
+
+def _stands(found: MemoryRecord, new: MemoryRecord) -> bool:
+    """Whether the one found is what the new one would be; a caller may have made it another."""
+    alike = all(found.metadata.get(name) == new.metadata.get(name) for name in _SORT)
+    return found.state == State.ACTIVE and made_of(found) > 0 and alike
 
 
 def _same(one: MemoryRecord, other: MemoryRecord | None) -> bool:

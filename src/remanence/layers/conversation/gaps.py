@@ -14,6 +14,7 @@ from remanence.remember.lineage import sources_of
 
 # An append looks for gaps among so many of the newest segments; `summarise` among all.
 LOOKED_AT = 50
+_MOST_HELD = 10**12  # far more than any conversation holds: somebody else's number
 
 
 def gaps(store: Store, thread: Thread, oldest: MemoryRecord, *, all_of_it: bool) -> list[Run]:
@@ -65,7 +66,9 @@ def _since(
 def held_by(segment: MemoryRecord) -> int:
     """How many messages a summary covers."""
     number = segment.metadata.get("messages")
-    return number if isinstance(number, int) else 0
+    if isinstance(number, bool) or not isinstance(number, int):
+        return 0
+    return number if 0 < number <= _MOST_HELD else 0
 
 
 def _left(thread: Thread, since: datetime | None, oldest: MemoryRecord) -> list[MemoryRecord]:

@@ -11,7 +11,7 @@ from remanence.layers.conversation.gaps import held_by
 from remanence.model.conversation import Level
 from remanence.model.memory import Kind, MemoryRecord
 from remanence.remember.lineage import SOURCES
-from remanence.remember.tool_calls import CALL_ID, CALLS, calls_in, spelled
+from remanence.remember.tool_calls import CALL_ID, OF_MEMORY, says_nothing
 from remanence.text.summary import Said, Summary
 
 Summarise = Callable[[Sequence[Said], int], Summary]
@@ -22,6 +22,7 @@ LEAST = 160
 MOST = {Level.SEGMENT: 1_200, Level.CONVERSATION: 1_200, Level.DAY: 800}
 READ = 20_000  # of a single long message
 AT_ONCE = 64  # summaries in one summary; more are folded into it step by step
+SILENT = "(nothing was said)"  # the text of a summary of tools and memory's own doings alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ def drafted(level: Level, sources: Sequence[MemoryRecord], text: str, **metadata
                 "to": last.isoformat(),
                 "messages": sum(messages_in(source) for source in sources),
                 SOURCES: len(sources),
+                **({OF_MEMORY: True} if text == SILENT else {}),
                 **metadata,
             },
         },
@@ -61,10 +63,11 @@ def told(
     text = before
     for at in range(0, len(sources), AT_ONCE):
         turns = turns_of(sources[at : at + AT_ONCE])
-        if text:
-            turns = [Said(None, text), *turns]
-        text = summarise(turns, length_for(level, turns)).text.strip() or text
-    return text or sources[0].text[:LEAST]
+        if turns:
+            turns = [Said(None, text), *turns] if text else turns
+            made = summarise(turns, length_for(level, turns)).text.strip()
+            text = made or text or turns[0].text[:LEAST]
+    return text or SILENT
 
 
 def length_for(level: Level, turns: Sequence[Said]) -> int:
@@ -75,8 +78,9 @@ def length_for(level: Level, turns: Sequence[Said]) -> int:
 
 
 def turns_of(sources: Sequence[MemoryRecord]) -> list[Said]:
-    """What was said, in words: tools and their answers only where there is nothing else."""
-    spoken = [source for source in sources if not _by_tool(source)] or sources
+    """What was said, in words: tools' answers only where there is nothing else, calls never."""
+    telling = [source for source in sources if not says_nothing(source.text, source.metadata)]
+    spoken = [source for source in telling if CALL_ID not in source.metadata] or telling
     return [Said(_speaker(s), s.text[:READ], s.happened_at) for s in spoken]
 
 
@@ -103,8 +107,3 @@ def _speaker(source: MemoryRecord) -> str | None:
 def _start(source: MemoryRecord) -> str:
     start = source.metadata.get("from") if source.kind == Kind.SUMMARY else None
     return start if isinstance(start, str) else source.happened_at.isoformat()
-
-
-def _by_tool(source: MemoryRecord) -> bool:
-    calls = calls_in(source.metadata.get(CALLS))
-    return CALL_ID in source.metadata or bool(calls and source.text == spelled(calls))

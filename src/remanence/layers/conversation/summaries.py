@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import islice
 
@@ -18,6 +18,7 @@ from remanence.layers.conversation.making import (
     told,
     turns_of,
 )
+from remanence.layers.conversation.telling import telling
 from remanence.layers.conversation.thread import Thread
 from remanence.model.conversation import Level
 from remanence.model.filter import Compare, Filter
@@ -25,7 +26,7 @@ from remanence.model.memory import MemoryRecord
 from remanence.model.scope import Reach
 from remanence.ports.language_model import LanguageModel
 from remanence.ports.store import Store
-from remanence.remember.lineage import SOURCES, sources_of
+from remanence.remember.lineage import made_of, sources_of
 
 ROLL_UP = 4  # so many new segments make a new summary of the conversation worth its while
 MODEL = "model"  # in a summary's metadata: the model that wrote it
@@ -54,11 +55,10 @@ class Summaries:
 
     def roll_up(self, thread: Thread) -> MemoryRecord | None:
         """Bring the summary of a conversation up to date, if enough segments are new."""
-        segments = list(thread.summaries(Level.SEGMENT))[::-1]
-        current = next(thread.summaries(Level.CONVERSATION), None)
-        done = 0 if current is None else int(current.metadata.get(SOURCES, 0))
-        if len(segments) - done < ROLL_UP:
+        current = self.whole(thread)
+        if len(list(islice(self.beside(thread, current), ROLL_UP))) < ROLL_UP:
             return None
+        segments = list(thread.summaries(Level.SEGMENT))[::-1]
         draft = drafted(Level.CONVERSATION, segments, self._rolled(current, segments))
         if current is not None:
             return self._deriving.rewrite(current, draft.fields, draft.sources)
@@ -66,16 +66,25 @@ class Summaries:
         name = f"conversation:{digest_of(thread.reach.user_id, session)}"
         return self._deriving.write(draft, name, session)
 
-    def beside(self, thread: Thread, whole: MemoryRecord | None) -> list[MemoryRecord]:
-        """The segments that are not in the summary of the conversation, oldest first."""
+    def whole(self, thread: Thread) -> MemoryRecord | None:
+        """The summary of a conversation, if it has one."""
+        return next(thread.summaries(Level.CONVERSATION), None)
+
+    def beside(self, thread: Thread, whole: MemoryRecord | None) -> Iterator[MemoryRecord]:
+        """The segments that are not in the summary of the conversation, newest first."""
         if whole is None:
-            return list(thread.summaries(Level.SEGMENT))[::-1]
+            return thread.summaries(Level.SEGMENT)
         after = Compare("happened_at", "gt", whole.happened_at, field=True)
         newer = list(thread.summaries(Level.SEGMENT, after))
-        if thread.count_summaries(Level.SEGMENT) == whole.metadata.get(SOURCES, 0) + len(newer):
-            return newer[::-1]
+        if thread.count_summaries(Level.SEGMENT) == made_of(whole) + len(newer):
+            return iter(newer)
         known = {source.id for source in sources_of(self._store, whole)}
-        return [s for s in thread.summaries(Level.SEGMENT) if s.id not in known][::-1]
+        return (s for s in thread.summaries(Level.SEGMENT) if s.id not in known)
+
+    def told(self, thread: Thread) -> str:
+        """The rolling summary: that of the conversation and the segments beside it, in short."""
+        whole = self.whole(thread)
+        return telling(whole, self.beside(thread, whole))
 
     def day(self, reach: Reach, day: date) -> MemoryRecord:
         """The summary of a user's day, made or brought up to date; `NotFound` if nobody spoke."""
@@ -89,8 +98,10 @@ class Summaries:
                 return made
         raise Conflict(f"What was said on {day.isoformat()} keeps changing; try again.")
 
-    def refine(self, record: MemoryRecord) -> MemoryRecord | None:
+    def refine(self, record: MemoryRecord, level: Level) -> MemoryRecord | None:
         """Have the model write a summary anew; None if it did so before, or could not.
+
+        Nor if some of what it was made of rests in the archive: the model would not be told it.
 
         A model that does not answer may be asked again; one whose text did not hold is not.
         """
@@ -99,8 +110,11 @@ class Summaries:
             return None
         from remanence.layers.conversation.abstractive import abstract
 
-        turns = turns_of(sources_of(self._store, record))
-        most = length_for(Level(told["level"]), turns)
+        sources = sources_of(self._store, record)
+        turns = turns_of(sources)
+        if not turns or len(sources) < made_of(record):
+            return None
+        most = length_for(level, turns)
         try:
             text = abstract(self._model, turns, record.text, most)
         except LanguageModelError:
@@ -128,12 +142,12 @@ class Summaries:
     def _day(
         self, thread: Thread, day: date, sources: Sequence[MemoryRecord]
     ) -> MemoryRecord | None:
-        made_of = digest_of(*sorted(source.id for source in sources))
+        of = digest_of(*sorted(source.id for source in sources))
         agent = thread.reach.agent_id
         current = next(thread.summaries(Level.DAY, *_day_of(day, agent)), None)
-        if current is not None and current.metadata.get("of") == made_of:
+        if current is not None and current.metadata.get("of") == of:
             return current
-        extra = {"day": day.isoformat(), "of": made_of} | ({"for_agent": agent} if agent else {})
+        extra = {"day": day.isoformat(), "of": of} | ({"for_agent": agent} if agent else {})
         draft = drafted(Level.DAY, sources, told(Level.DAY, sources, self._extract), **extra)
         if current is not None:
             return self._deriving.rewrite(current, draft.fields, draft.sources)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import dropwhile, islice
 
 from remanence.model.conversation import Level
 from remanence.model.filter import Both, Compare, Filter
 from remanence.model.memory import Kind, MemoryRecord, State
 from remanence.model.scope import Reach
 from remanence.ports.store import Store
+from remanence.remember.lineage import ORIGIN, SOURCES, made_of
+from remanence.remember.tool_calls import OF_MEMORY
 
 FIRST_PAGE = 64  # often enough
 PAGE = 1_000
@@ -27,18 +30,26 @@ class Thread:
         where = _messages(until=until)
         return self._store.find(self.reach, where, limit=limit)[::-1]
 
+    def spoken(self, limit: int) -> list[MemoryRecord]:
+        """The last messages without those about memory itself, oldest first."""
+        return self._store.find(self.reach, _SPOKEN, limit=limit)[::-1]
+
+    def count_spoken(self) -> int:
+        """How many messages there are, those about memory itself left out."""
+        return self._store.count(self.reach, _SPOKEN)
+
     def before(self, message: MemoryRecord, limit: int) -> list[MemoryRecord]:
-        """The last messages that stand before this one, oldest first."""
-        at_once = Compare("happened_at", "lte", message.happened_at, field=True)
-        found: list[MemoryRecord] = []
-        passed = False
-        for record in self._pages(Both((_messages(), at_once)), newest_first=True):
-            if passed:
-                found.append(record)
-            if len(found) == limit:
-                break
-            passed = passed or record.id == message.id
-        return found[::-1]
+        """The last messages that stand before this memory, which may be archived; oldest first."""
+        moment = Compare("happened_at", "eq", message.happened_at, field=True)
+        from_it_on = dropwhile(lambda r: r.id != message.id, self._pages(moment, newest_first=True))
+        standing = (
+            record
+            for record in islice(from_it_on, 1, None)
+            if record.kind == Kind.MESSAGE and record.state == State.ACTIVE
+        )
+        found = list(islice(standing, limit))[::-1]
+        rest = limit - len(found)
+        return [*(self.newest(rest, message.happened_at) if rest else []), *found]
 
     def messages(
         self, since: datetime | None = None, until: datetime | None = None
@@ -51,12 +62,13 @@ class Thread:
         return self._store.count(self.reach, _messages(since, until))
 
     def summaries(self, level: Level, *more: Filter) -> Iterator[MemoryRecord]:
-        """Summaries of a level, the one that reaches furthest first."""
-        return self._pages(Both((_summaries(level), *more)), newest_first=True)
+        """Summaries of a level that were made here, the one that reaches furthest first."""
+        found = self._pages(Both((_summaries(level), *more)), newest_first=True)
+        return (record for record in found if made_of(record))
 
-    def count_summaries(self, level: Level) -> int:
+    def count_summaries(self, level: Level, *more: Filter) -> int:
         """How many summaries of a level there are."""
-        return self._store.count(self.reach, _summaries(level))
+        return self._store.count(self.reach, Both((_summaries(level), *more)))
 
     def everything(self, any_state: bool) -> list[MemoryRecord]:
         """Messages and summaries, oldest first."""
@@ -91,4 +103,8 @@ def _messages(since: datetime | None = None, until: datetime | None = None) -> F
 
 def _summaries(level: Level) -> Filter:
     kind = Compare("kind", "eq", Kind.SUMMARY, field=True)
-    return Both((kind, _ACTIVE, Compare("level", "eq", level.value)))
+    made_here = Compare("origin", "eq", ORIGIN, field=True), Compare(SOURCES, "exists", True)
+    return Both((kind, _ACTIVE, Compare("level", "eq", level.value), *made_here))
+
+
+_SPOKEN = Both((_messages(), Compare(OF_MEMORY, "exists", False)))
