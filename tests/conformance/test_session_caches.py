@@ -13,7 +13,15 @@ from remanence.cache.redis_sessions import RedisSessionCache
 from remanence.cache.session_keys import active_key, by_time_key, history_key, member, session_key
 from remanence.ports.session_cache import SessionCache, SessionKey
 from remanence.testing.services.shared import Running
-from remanence.testing.session_cache import NAMES, NOW, TTL_S, SessionCacheSuite, copy_of, said
+from remanence.testing.session_cache import (
+    NAMES,
+    NOW,
+    TTL_S,
+    SessionCacheSuite,
+    copy_of,
+    push,
+    said,
+)
 
 PATIENT = 5.0
 
@@ -57,7 +65,7 @@ class TestRedisSessionCache(SessionCacheSuite):
     def test_nothing_stays_for_ever_but_the_lists_of_who_is_active(
         self, cache: SessionCache, key: SessionKey, valkey_url: str
     ) -> None:
-        cache.push(key, [said(key, "one")], TTL_S)
+        push(cache, key, [said(key, "one")])
         cache.forget([key])
         other = SessionKey(store=key.store, tenant="t", session_id="other")
         cache.forget([other])

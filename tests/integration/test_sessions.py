@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -311,7 +311,7 @@ def test_a_clock_that_jumps_removes_nothing(
     for n in range(writes):
         sessions.create(f"wrong decade {n}")
     if jump > timedelta(0):
-        with pytest.raises(InvalidInput, match="pass now="):
+        with pytest.raises(InvalidInput, match="give it as now"):
             sessions.cleanup()
     else:
         assert sessions.cleanup() == 0
@@ -339,6 +339,46 @@ def test_a_use_in_the_wrong_decade_ends_nothing(
     place.clock.at -= jump
     assert sessions.get("s").data["a"] == 1
     assert sessions.cleanup() == 0
+
+
+def test_a_clock_that_jumped_writes_over_nothing(place: Place, sessions: Sessions) -> None:
+    sessions.create("s", data={"cart": "precious"})
+    sessions.create("ended", data={"cart": "left"})
+    sessions.end("ended")
+    place.clock.at += DECADE
+    for _ in range(2):
+        with pytest.raises(InvalidInput, match=r"clock may be wrong.* erase 's' and try again"):
+            sessions.create("s", data={"new": 1})
+    assert sessions.create("ended").data == {}
+    place.clock.at -= DECADE
+    assert sessions.get("s").data == {"cart": "precious"}
+    place.clock.at += 30 * DAY
+    with pytest.raises(NotFound):
+        sessions.get("s")
+    place.clock.at += DECADE
+    assert sessions.erase("s")
+    assert sessions.create("s").data == {}
+
+
+def test_who_comes_back_after_two_years_begins_anew(place: Place, sessions: Sessions) -> None:
+    sessions.create("s", data={"old": 1})
+    for n in range(8):
+        place.clock.at += 100 * DAY
+        sessions.create(f"another {n}")
+    assert sessions.create("s").data == {}
+
+
+def test_an_end_that_a_wrong_clock_gave_is_not_kept(place: Place, sessions: Sessions) -> None:
+    for n in range(10):
+        sessions.create(f"s{n}")
+    place.clock.at += DECADE
+    sessions.create("wrong decade", data={"a": 1})
+    place.clock.at -= DECADE
+    assert sessions.get("wrong decade").expires_at == NOW + DAY
+    assert sessions.update("wrong decade", {"b": 2}).expires_at == NOW + DAY
+    place.clock.at += 2 * DAY
+    with pytest.raises(NotFound):
+        sessions.get("wrong decade")
 
 
 @pytest.mark.parametrize("year", [1, 9999])
@@ -404,6 +444,57 @@ def test_dropped_messages_are_read_anew(place: Place, sessions: Sessions) -> Non
     )
     sessions.drop([before[1]])
     assert [one.text for one in sessions.recent("s")] == ["turn 0", "turn 2"]
+
+
+@pytest.mark.parametrize("late", ["before it looks", "after it looked"])
+def test_a_message_that_was_erased_before_it_was_pushed_is_not_at_hand(
+    place: Place, late: str
+) -> None:
+    """The writer is held up at the worst moment: it has stored, another erases, a reader fills."""
+    writer, other = place.sessions(), place.sessions()
+    for n in range(2):
+        place.say(writer, f"turn {n}")
+    assert len(other.recent("s")) == 2
+
+    def erase(message: MemoryRecord) -> None:
+        removed = Batch(tenant=place.tenant, at=place.clock.at, actions=(Remove(id=message.id),))
+        place.store.write(removed)
+        other.drop([message])
+        assert len(other.recent("s")) == 2
+
+    at = place.clock.at + timedelta(seconds=1)
+    times = {"happened_at": at, "created_at": at, "updated_at": at, "kind": Kind.MESSAGE}
+    [message] = add(place.store, memory("secret", place.tenant, session_id="s", **times))
+    if late == "before it looks" or place.cache is None:
+        erase(message)
+        writer.push("s", [message])
+    else:
+        with _held_up(place.cache, lambda: erase(message)):
+            writer.push("s", [message])
+    assert [one.text for one in other.recent("s")] == ["turn 0", "turn 1"]
+
+
+@contextmanager
+def _held_up(cache: SessionCache, meanwhile: Callable[[], None]) -> Iterator[None]:
+    push = cache.push
+
+    def late(*args: Any, **named: Any) -> None:
+        meanwhile()
+        push(*args, **named)
+
+    cache.push = late  # type: ignore[method-assign]
+    yield
+    del cache.push  # type: ignore[method-assign]
+
+
+def test_what_is_said_stays_at_hand(place: Place, sessions: Sessions) -> None:
+    place.say(sessions, "turn 0")
+    sessions.recent("s")
+    reads = place.reads
+    for n in range(1, 4):
+        place.say(sessions, f"turn {n}")
+        assert len(sessions.recent("s")) == n + 1
+    assert place.reads == (reads if place.cache else reads + 3)
 
 
 HOSTILE = (

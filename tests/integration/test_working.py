@@ -90,7 +90,7 @@ def test_a_value_comes_back(working: Working, value: Any) -> None:
 
 
 def test_what_is_not_there_is_not_found_or_the_default(working: Working) -> None:
-    with pytest.raises(NotFound, match="pass a default"):
+    with pytest.raises(NotFound, match="set it first"):
         working.get("k", session_id="s")
     assert working.get("k", session_id="s", default=None) is None
     assert working.items(session_id="s") == []
@@ -243,12 +243,23 @@ def test_a_clock_that_jumps_removes_nothing(
         working.set(f"wrong decade {n}", n, session_id="s")
     working.items(session_id="s")
     if jump > timedelta(0):
-        with pytest.raises(InvalidInput, match="pass now="):
+        with pytest.raises(InvalidInput, match="give it as now"):
             working.cleanup()
     else:
         assert working.cleanup() == 0
     clock.at -= jump
     assert {f"k{n}" for n in range(5)} <= {item.key for item in working.items(session_id="s")}
+
+
+def test_an_end_that_a_wrong_clock_gave_is_not_kept(working: Working, clock: FixedClock) -> None:
+    for n in range(10):
+        working.set(f"k{n}", n, session_id="s")
+    clock.at += DECADE
+    working.set("wrong decade", 1, session_id="s")
+    clock.at -= DECADE
+    assert working.get("wrong decade", session_id="s") == 1
+    [item] = [one for one in working.items(session_id="s") if one.key == "wrong decade"]
+    assert item.expires_at == NOW + DAY
 
 
 @pytest.fixture
@@ -287,6 +298,37 @@ def test_promoting_again_gives_the_same_memory(memory: Memory, promoting: Workin
     promoting.set("plan", "another", session_id="s")
     assert promoting.promote("plan", session_id="s").text == "plan: another"
     assert memory.count() == 3
+
+
+@pytest.mark.parametrize("erase", [True, False])
+@pytest.mark.parametrize("kind", ["semantic", "procedural"])
+def test_what_was_promoted_and_is_gone_is_remembered_anew(
+    memory: Memory, promoting: Working, erase: bool, kind: str
+) -> None:
+    promoting.set("city", "Lisbon", session_id="s", user_id="u")
+    gone = set()
+    for _ in range(3):
+        record = promoting.promote("city", session_id="s", user_id="u")
+        assert record.id not in gone
+        memory.forget(record.id, erase=erase)
+        gone.add(record.id)
+    record = promoting.promote("city", session_id="s", user_id="u", kind=kind)
+    assert memory.find(user_id="u") == [record]
+    assert (record.kind, record.text) == (kind, "city: Lisbon")
+    assert promoting.promote("city", session_id="s", user_id="u", kind=kind).id == record.id
+    with pytest.raises(Conflict, match="promoted before"):
+        promoting.promote("city", session_id="s", user_id="u", kind="episodic")
+
+
+def test_what_is_too_long_for_a_memory_is_set_and_not_promoted(
+    tmp_path: Path, clock: FixedClock
+) -> None:
+    with Memory(tmp_path / "short.db", clock=clock, max_text=1_000) as memory:
+        item = memory.working.set("k", "x" * 3_000, session_id="s", importance=0.9)
+        assert item.value == memory.working.get("k", session_id="s") == "x" * 3_000
+        assert memory.count() == 0
+        with pytest.raises(InvalidInput, match="at most 1,000"):
+            memory.working.promote("k", session_id="s")
 
 
 def test_what_matters_is_promoted_at_once_and_once(memory: Memory, promoting: Working) -> None:

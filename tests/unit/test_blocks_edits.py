@@ -50,6 +50,8 @@ def test_an_empty_block_has_no_lines() -> None:
     assert inserted("human", "", "x", -1) == "x"
     with pytest.raises(InvalidInput, match="has 0 lines"):
         inserted("human", "", "x", 1)
+    with pytest.raises(InvalidInput, match="has 1 line;"):
+        inserted("human", "a", "x", 2)
 
 
 @given(st.lists(st.text("ab", max_size=3), min_size=1, max_size=6), st.integers(-1, 6))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remanence.errors import InvalidInput
-from remanence.layers.blocks.rendering import render
+from remanence.layers.blocks.rendering import _compiled, opening, render, shown
 from remanence.model.block import Block
 
 
@@ -27,12 +27,12 @@ def test_the_default_template() -> None:
     ]
     assert render(blocks, None).splitlines() == [
         "<core_memory>",
-        '<persona description="" characters="0/2048"></persona>',
+        '<persona characters="0/2048"></persona>',
         '<human description="Who &quot;she&quot; is &amp; was" characters="25/2048">',
         "Likes tea",
         "Lives in Lisbon",
         "</human>",
-        '<system description="" characters="1/10" read_only="true">',
+        '<system characters="1/10" read_only="true">',
         "x",
         "</system>",
         "</core_memory>",
@@ -102,6 +102,18 @@ def test_rendering_is_the_same_every_time() -> None:
         "{% for %}",
         "{{",
         "{% for i in range(10000000) %}x{% endfor %}",
+        "{% for i in range(10001) %}{% endfor %}",
+        "{% macro a() %}{{ a() }}{% endmacro %}{{ a() }}",
+        "{% for x in blocks recursive %}{{ loop(blocks) }}{% endfor %}",
+        "{{ " + "(" * 4000 + "1" + ")" * 4000 + " }}",
+        "{% if 1 %}" * 900 + "{% endif %}" * 900,
+        "{{ 5|dictsort }}",
+        "{{ cycler() }}",
+        "{{ 'a' * 10**13 }}",
+        "{{ 300000000 * 'a' }}",
+        "{{ (10**900)**900 }}",
+        "{{ 'a'|center(10**15) }}",
+        "{{ '\\ud800' }}",
     ],
 )
 def test_a_template_that_does_what_it_must_not_is_refused(template: str) -> None:
@@ -109,10 +121,33 @@ def test_a_template_that_does_what_it_must_not_is_refused(template: str) -> None
         render([block()], template)
 
 
-@pytest.mark.parametrize("template", ["", "  ", 3, "x" * 20_001, "a\0b", "\ud800"])
+@pytest.mark.parametrize("template", ["", "  ", 3, "x" * 65_537, "a\0b", "\ud800"])
 def test_no_templates(template: object) -> None:
     with pytest.raises(InvalidInput, match="template"):
         render([block()], template)  # type: ignore[arg-type]
+
+
+def test_what_a_template_writes_has_an_end() -> None:
+    hundred = "{% for i in range(1000) %}{{ 'x' * 1000 }}{% endfor %}"
+    assert len(render([block()], hundred)) == 1_000_000
+    with pytest.raises(InvalidInput, match="more than 1,000,000 characters"):
+        render([block()], hundred + "x")
+    endless = "{% for i in range(10000) %}" * 9 + "{{ 'x' * 1000 }}" + "{% endfor %}" * 9
+    with pytest.raises(InvalidInput, match="more than 1,000,000 characters"):
+        render([block()], endless)
+
+
+def test_nothing_is_worked_out_while_a_template_is_compiled() -> None:
+    made = _compiled("{{ 'a'|center(900000) }}")
+    constants = made.root_render_func.__code__.co_consts
+    assert all(len(one) < 1000 for one in constants if isinstance(one, str))
+    assert len(made.render()) == 900_000
+
+
+def test_an_opening_tag_says_what_there_is_to_say() -> None:
+    plain, told = shown([block(), block("", "x.y", description="a <b>", read_only=True, limit=9)])
+    assert opening(plain) == '<human characters="9/2048">'
+    assert opening(told) == ('<x.y description="a &lt;b&gt;" characters="0/9" read_only="true">')
 
 
 def test_jinja_is_loaded_only_to_render() -> None:

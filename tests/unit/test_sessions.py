@@ -21,7 +21,7 @@ from remanence.cache.session_fields import (
 )
 from remanence.config import load_settings
 from remanence.errors import InvalidInput
-from remanence.layers.sessions.expiry import _count_after, doubt, due
+from remanence.layers.sessions.expiry import _count_after, doubt, due, was_ahead
 from remanence.layers.sessions.nowhere import Nowhere
 from remanence.model.session import MAX_DATA, check_size, data_of, later, ttl_of, value_of
 from remanence.ports.session_cache import SessionCache, SessionKey
@@ -67,15 +67,32 @@ def test_counting_by_halves_counts_right(days: list[int], since: int) -> None:
     ],
 )
 def test_a_clock_that_fits_what_was_put_is_believed(days_ago: list[float]) -> None:
-    doubt(NOW, put_at(days_ago))
+    assert doubt(NOW, put_at(days_ago)) is None
 
 
 @pytest.mark.parametrize(
     "days_ago", [[400], [3650, 3651], [0, 3650], [0, 1, 2, 3650], [-1, 3650], [400, 800]]
 )
 def test_a_clock_that_does_not_is_not(days_ago: list[float]) -> None:
-    with pytest.raises(InvalidInput, match="pass now="):
-        doubt(NOW, put_at(days_ago))
+    assert doubt(NOW, put_at(days_ago)) == NOW - DAY * min(n for n in days_ago if n > 366)
+
+
+@pytest.mark.parametrize(
+    ("days_ago", "years", "ahead"),
+    [
+        ([-3650, *range(10)], 10, True),
+        ([-3650, *range(9)], 10, False),
+        ([-3650, -3651, *range(20)], 10, True),
+        ([-3650, -3651, *range(19)], 10, False),
+        ([-3650, *range(10)], 1, False),
+        ([-3650], 10, False),
+        ([*(-3650 - n for n in range(20)), 0, 1], 10, False),
+    ],
+)
+def test_an_end_is_from_a_wrong_clock_where_nearly_all_was_put_before(
+    days_ago: list[float], years: int, ahead: bool
+) -> None:
+    assert was_ahead(NOW + years * 366 * DAY + DAY, 86_400, NOW, put_at(days_ago)) is ahead
 
 
 def test_a_refresh_is_due_after_one_percent_of_a_life() -> None:

@@ -29,7 +29,7 @@ from remanence.cache.session_scripts import FILL, FORGET, KEEP, PUSH, REMOVE
 from remanence.forks import ForkSafeLock
 from remanence.model.memory import MemoryRecord
 from remanence.ports.cache import CacheStats
-from remanence.ports.session_cache import LISTED, Listed, SessionCopy, SessionKey
+from remanence.ports.session_cache import LISTED, UNKNOWN, Listed, SessionCopy, SessionKey
 
 # How long a removed session is not kept: longer than a reader needs from the store to here.
 GONE_S = 5.0
@@ -152,7 +152,9 @@ class RedisSessionCache:
         names = [session_key(key), history_key(key)]
         self._do(key, [_script(FILL, names, life(ttl_s), mark, moment(at), newest, *written)])
 
-    def push(self, key: SessionKey, messages: Sequence[MemoryRecord], ttl_s: float) -> None:
+    def push(
+        self, key: SessionKey, messages: Sequence[MemoryRecord], *, mark: int, ttl_s: float
+    ) -> None:
         """Add messages to the list, if there is one; one that they do not follow on is dropped."""
         if not messages:
             return
@@ -163,7 +165,8 @@ class RedisSessionCache:
         first = moment(times[0]) if fits else b""
         names = [session_key(key), history_key(key)]
         sent = written if fits else ()
-        self._do(key, [_script(PUSH, names, life(ttl_s), first, moment(times[-1]), *sent)])
+        until = moment(times[-1])
+        self._do(key, [_script(PUSH, names, life(ttl_s), mark, first, until, *sent)])
 
     def forget(self, keys: Sequence[SessionKey]) -> None:
         """Drop the lists of these sessions."""
@@ -249,7 +252,7 @@ def _mark(told: Any) -> int:
     try:
         return int(told[0] or 0)
     except (ValueError, TypeError, IndexError):
-        return -1
+        return UNKNOWN
 
 
 def _unrepeated(

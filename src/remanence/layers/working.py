@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Protocol
 
 from remanence.clock import Clock
 from remanence.errors import Conflict, InvalidInput, NotFound, StoreCorrupt, StoreError
-from remanence.layers.sessions.expiry import due, expired
+from remanence.layers.sessions.expiry import due, expired, puts, was_ahead
 from remanence.model.document import Address, Discard, Document, Put, Shelf
-from remanence.model.memory import Json, Kind, MemoryRecord, unit_interval
+from remanence.model.filter import Both, Compare, Filter
+from remanence.model.memory import Json, Kind, MemoryRecord, State, unit_interval
 from remanence.model.scope import Reach, check_name
 from remanence.model.session import WorkingItem, later, ttl_of, value_of
 from remanence.ports.store import Documents
@@ -32,6 +33,15 @@ class _Required(Enum):
     DEFAULT = "no default"
 
 
+class WorkingStore(Documents, Protocol):
+    """What working memory needs of a store."""
+
+    def find(
+        self, reach: Reach, where: Filter | None = None, *, limit: int = 100, offset: int = 0
+    ) -> list[MemoryRecord]:
+        """As in `Archive`."""
+
+
 class Working:
     """Working memory of one tenant: JSON values by session and key.
 
@@ -42,7 +52,7 @@ class Working:
 
     def __init__(
         self,
-        store: Documents,
+        store: WorkingStore,
         tenant: str,
         clock: Clock,
         ttl_s: float,
@@ -67,8 +77,9 @@ class Working:
     ) -> WorkingItem:
         """Keep a JSON value under a key, in place of what was there.
 
-        At most 16 KB each and 100 keys a session. With an importance of 0.8 or more it is promoted
-        at once.
+        At most 16 KB each and 100 keys a session; writers at the same moment may pass that a
+        little. With an importance of 0.8 or more it is promoted at once, unless it is too long for
+        a memory.
         """
         address = _address(key, session_id, user_id)
         check_name("agent_id", agent_id)
@@ -81,7 +92,8 @@ class Working:
         )
         done = self._set(address, new)
         if new.importance is not None and new.importance >= PROMOTED:
-            with suppress(Conflict):  # this value is there already, with another importance
+            # It is there already with another importance, or no memory can be made of it.
+            with suppress(Conflict, InvalidInput):
                 self._promote(done, kind=Kind.SEMANTIC, importance=new.importance)
         return _item(done)
 
@@ -133,7 +145,8 @@ class Working:
     ) -> MemoryRecord:
         """Put an item into long-term memory, as the text "key: value"; it stays here too.
 
-        Once for each value that was set: asked again, it gives the same memory.
+        Once for each value that was set: asked again, it gives the same memory, or a new one if
+        that was forgotten or erased.
         """
         found = self._live(_address(key, session_id, user_id))
         if found is None:
@@ -164,7 +177,7 @@ class Working:
             raise InvalidInput(
                 f"The session {address.session_id!r:.80} has {held} keys in working memory and "
                 f"{MAX_KEYS} fit: {held + 1 - MAX_KEYS} too many with {address.name!r:.80}. "
-                "`remove` some, or `promote` them first."
+                "remove some, or promote them first."
             )
 
     def _live(self, address: Address) -> Document | None:
@@ -185,34 +198,68 @@ class Working:
     def _refresh(self, found: list[Document]) -> None:
         """Move the ends of items that were used; for want of a writer nothing is lost."""
         now = self._clock.now()
-        puts = [
-            _put(one.address, noted, now, one.version, one.expires_at)
-            for one in found
-            if _is_due(one, noted := _noted(one), now)
-        ]
-        if puts:
+        moved = [put for one in found if (put := self._moved(one, now)) is not None]
+        if moved:
             with suppress(Conflict, StoreError):
-                self._store.put(self._tenant, puts)
+                self._store.put(self._tenant, moved)
+
+    def _moved(self, found: Document, now: datetime) -> Put | None:
+        """What moves the end of an item that was used now; None if that is not worth it."""
+        noted, end = _noted(found), found.expires_at
+        if end is None:
+            return None
+        put_at = puts(self._store, self._tenant, Shelf.WORKING)
+        if was_ahead(end, noted.ttl_s, now, put_at):
+            return _put(found.address, noted, now, found.version)
+        if due(found.updated_at, end, noted.ttl_s, now):
+            return _put(found.address, noted, now, found.version, end)
+        return None
 
     def _promote(self, found: Document, *, kind: str, importance: float | None) -> MemoryRecord:
         address, noted = found.address, _noted(found)
         text = f"{address.name}: {_said(noted.value)}"
-        try:
-            return self._remember(
-                text,
-                user_id=address.user_id,
-                agent_id=noted.agent_id,
-                session_id=address.session_id,
-                kind=kind,
-                importance=importance,
-                source=SOURCE,
-                idempotency_key=_token(found, noted, text),
+        for times in range(TRIES):
+            try:
+                record = self._remember(
+                    text,
+                    user_id=address.user_id,
+                    agent_id=noted.agent_id,
+                    session_id=address.session_id,
+                    kind=kind,
+                    importance=importance,
+                    source=SOURCE,
+                    idempotency_key=_token(found, noted, text, times),
+                )
+            except Conflict as error:
+                known = self._promoted(address, text)
+                if known is None:
+                    continue  # what was promoted then is gone
+                if known.kind == kind and importance in (None, known.importance):
+                    return known
+                raise Conflict(
+                    f"{address.name!r:.80} was promoted before with another kind or importance; "
+                    "change that memory with update."
+                ) from error
+            if record.state is State.ACTIVE:
+                return record
+        raise Conflict(f"{address.name!r:.80} was promoted and forgotten too often; set it anew.")
+
+    def _promoted(self, address: Address, text: str) -> MemoryRecord | None:
+        """The memory that was promoted from there and says this."""
+        reach = Reach(tenant=self._tenant, user_id=address.user_id, session_id=address.session_id)
+        where = Both(
+            (
+                Compare("state", "eq", State.ACTIVE, field=True),
+                Compare("source", "eq", SOURCE, field=True),
             )
-        except Conflict as error:
-            raise Conflict(
-                f"{address.name!r:.80} was promoted before with another kind or importance; "
-                "change that memory with `update`."
-            ) from error
+        )
+        offset = 0
+        while page := self._store.find(reach, where, limit=PAGE, offset=offset):
+            known = next((one for one in page if one.text == text), None)
+            if known is not None:
+                return known
+            offset += len(page)
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,7 +296,7 @@ def _noted(document: Document) -> _Noted:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise StoreCorrupt(
-            f"The item {document.address.name!r:.80} of working memory cannot be read; `remove` it."
+            f"The item {document.address.name!r:.80} of working memory cannot be read; remove it."
         ) from error
 
 
@@ -288,22 +335,20 @@ def _item(document: Document) -> WorkingItem:
     )
 
 
-def _is_due(document: Document, noted: _Noted, now: datetime) -> bool:
-    return document.expires_at is not None and due(
-        document.updated_at, document.expires_at, noted.ttl_s, now
-    )
-
-
 def _said(value: Json) -> str:
     """A value in words: a text as it is, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _token(document: Document, noted: _Noted, text: str) -> str:
-    """What the promotion of one value is known by, so that it happens once."""
+def _token(document: Document, noted: _Noted, text: str, times: int) -> str:
+    """What the promotion of one value is known by, so that it happens once.
+
+    `times` is how often it was promoted and is gone again.
+    """
     address = document.address
     born = document.created_at.isoformat()
     known = [address.user_id, address.session_id, address.name, noted.version, born, text]
+    known += [times] if times else []
     return f"{SOURCE}:{blake2b(json.dumps(known).encode(), digest_size=20).hexdigest()}"
 
 
@@ -317,11 +362,11 @@ def _address(key: str, session_id: str, user_id: str | None) -> Address:
 
 def _check_session(session_id: object) -> None:
     if session_id is None:
-        raise InvalidInput("Working memory belongs to a session: pass session_id.")
+        raise InvalidInput("Working memory belongs to a session: give a session_id.")
 
 
 def _missing(key: str, session_id: str) -> NotFound:
     return NotFound(
         f"There is no {key!r:.80} in the working memory of session {session_id!r:.80}, or its time "
-        "has run out; `set` it, or pass a default."
+        "has run out; set it first."
     )

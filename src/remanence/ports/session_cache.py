@@ -17,6 +17,7 @@ from remanence.model.session import Session
 from remanence.ports.cache import CacheStats
 
 LISTED = 100  # messages of a session that are kept at hand
+UNKNOWN = -1  # the mark of a list of which nothing is known; no list ever has it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,8 +100,14 @@ class MessageLists(Protocol):
         `mark` is of a `last` before the store was read; if it has changed since, nothing is done.
         """
 
-    def push(self, key: SessionKey, messages: Sequence[MemoryRecord], ttl_s: float) -> None:
-        """Add messages to the list, if there is one; one that they do not follow on is dropped."""
+    def push(
+        self, key: SessionKey, messages: Sequence[MemoryRecord], *, mark: int, ttl_s: float
+    ) -> None:
+        """Add messages to the list, if there is one; one that they do not follow on is dropped.
+
+        `mark` is of a `last` before the store was asked whether they are there; if it has changed
+        since, they may be erased by now, and the list is dropped too.
+        """
 
     def forget(self, keys: Sequence[SessionKey]) -> None:
         """Drop the lists of these sessions."""

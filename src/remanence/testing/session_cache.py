@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -14,7 +14,7 @@ import pytest
 from remanence.clock import IdMaker
 from remanence.model.memory import Kind, MemoryRecord
 from remanence.model.session import Session
-from remanence.ports.session_cache import LISTED, SessionCache, SessionCopy, SessionKey
+from remanence.ports.session_cache import LISTED, UNKNOWN, SessionCache, SessionCopy, SessionKey
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -78,6 +78,11 @@ def said(key: SessionKey, text: str, second: int = 0, **fields: Any) -> MemoryRe
     )
 
 
+def push(cache: SessionCache, key: SessionKey, messages: Sequence[MemoryRecord]) -> None:
+    """Push messages that the store has, by what is known of the list now."""
+    cache.push(key, messages, mark=cache.last(key, 1).mark, ttl_s=TTL_S)
+
+
 class SessionCacheSuite:
     """Copies that come back as they were or not at all, never older ones over newer ones."""
 
@@ -115,7 +120,7 @@ class SessionCacheSuite:
         keys = list(dict.fromkeys(keys))
         for n, one in enumerate(keys):
             cache.keep(one, copy_of(one, data={"n": n}))
-            cache.push(one, [said(one, "never listed")], TTL_S)
+            push(cache, one, [said(one, "never listed")])
             cache.fill(one, [said(one, str(n))], mark=1, ttl_s=TTL_S, at=NOW)
         for n, one in enumerate(keys):
             found = cache.load(one)
@@ -164,7 +169,7 @@ class SessionCacheSuite:
         mark = cache.last(key, 10).mark
         cache.remove([key])
         cache.keep(key, copy_of(key, edition=2))
-        cache.push(key, [said(key, "late")], TTL_S)
+        push(cache, key, [said(key, "late")])
         cache.fill(key, [said(key, "late")], mark=mark, ttl_s=TTL_S, at=NOW)
         assert cache.load(key) is None
         assert cache.last(key, 10).messages is None
@@ -180,19 +185,19 @@ class SessionCacheSuite:
         assert listed.verified == NOW
 
     def test_without_a_list_nothing_is_known(self, cache: SessionCache, key: SessionKey) -> None:
-        cache.push(key, [said(key, "the first that this cache hears of")], TTL_S)
+        push(cache, key, [said(key, "the first that this cache hears of")])
         assert cache.last(key, 10).messages is None
 
     def test_what_is_pushed_comes_last(self, cache: SessionCache, key: SessionKey) -> None:
         cache.fill(key, [said(key, "one", 1)], mark=0, ttl_s=TTL_S, at=NOW)
-        cache.push(key, [said(key, "two", 2), said(key, "three", 2)], TTL_S)
+        push(cache, key, [said(key, "two", 2), said(key, "three", 2)])
         assert [one.text for one in _messages(cache, key)] == ["one", "two", "three"]
         assert [one.text for one in _messages(cache, key, 2)] == ["two", "three"]
 
     def test_the_last_hundred_stay(self, cache: SessionCache, key: SessionKey) -> None:
         cache.fill(key, [said(key, str(n), n) for n in range(150)], mark=0, ttl_s=TTL_S, at=NOW)
-        cache.push(key, [said(key, str(n), n) for n in range(150, 400)], TTL_S)
-        cache.push(key, [said(key, "400", 400)], TTL_S)
+        push(cache, key, [said(key, str(n), n) for n in range(150, 400)])
+        push(cache, key, [said(key, "400", 400)])
         expected = [str(n) for n in range(301, 401)]
         assert [one.text for one in _messages(cache, key, LISTED)] == expected
 
@@ -201,8 +206,8 @@ class SessionCacheSuite:
     ) -> None:
         cache.fill(key, [said(key, "one", 1)], mark=0, ttl_s=TTL_S, at=NOW)
         again = said(key, "two", 2)
-        cache.push(key, [again], TTL_S)
-        cache.push(key, [again], TTL_S)
+        push(cache, key, [again])
+        push(cache, key, [again])
         assert [one.text for one in _messages(cache, key, 10)] == ["one", "two"]
         assert cache.last(key, 3).messages is None
 
@@ -213,14 +218,14 @@ class SessionCacheSuite:
             mark = cache.last(key, 10).mark
             cache.fill(key, [said(key, "two", 2)], mark=mark, ttl_s=TTL_S, at=NOW)
             assert cache.last(key, 10).messages is not None
-            cache.push(key, late, TTL_S)
+            push(cache, key, late)
             assert cache.last(key, 10).messages is None
 
     def test_a_list_read_before_a_push_is_not_filled_after_it(
         self, cache: SessionCache, key: SessionKey
     ) -> None:
         mark = cache.last(key, 10).mark
-        cache.push(key, [said(key, "two", 2)], TTL_S)
+        push(cache, key, [said(key, "two", 2)])
         cache.fill(key, [said(key, "one", 1)], mark=mark, ttl_s=TTL_S, at=NOW)
         assert cache.last(key, 10).messages is None
 
@@ -236,11 +241,25 @@ class SessionCacheSuite:
         assert cache.last(key, 10).messages is None
         assert cache.load(key) == copy_of(key)
 
+    @pytest.mark.parametrize("unknown", [False, True])
+    def test_a_push_that_was_overtaken_ends_the_list(
+        self, cache: SessionCache, key: SessionKey, unknown: bool
+    ) -> None:
+        cache.fill(key, [said(key, "one", 1)], mark=0, ttl_s=TTL_S, at=NOW)
+        before = cache.last(key, 1).mark
+        cache.forget([key])
+        now = cache.last(key, 1).mark
+        cache.fill(key, [said(key, "one", 1)], mark=now, ttl_s=TTL_S, at=NOW)
+        assert cache.last(key, 10).messages is not None
+        late = UNKNOWN if unknown else before
+        cache.push(key, [said(key, "erased meanwhile", 2)], mark=late, ttl_s=TTL_S)
+        assert cache.last(key, 10).messages is None
+
     def test_an_endless_message_is_not_kept_at_hand(
         self, cache: SessionCache, key: SessionKey
     ) -> None:
         cache.fill(key, [said(key, "one")], mark=0, ttl_s=TTL_S, at=NOW)
-        cache.push(key, [said(key, "x" * 1_000_000, 1)], TTL_S)
+        push(cache, key, [said(key, "x" * 1_000_000, 1)])
         listed = cache.last(key, 10)
         assert listed.messages is None
         endless = [said(key, "x" * 1_000_000)]
@@ -281,7 +300,7 @@ class SessionCacheSuite:
         cache.close()
         cache.keep(key, copy_of(key))
         cache.touch(key, TTL_S, NOW)
-        cache.push(key, [said(key, "x")], TTL_S)
+        push(cache, key, [said(key, "x")])
         cache.fill(key, [said(key, "x")], mark=0, ttl_s=TTL_S, at=NOW)
         cache.forget([key])
         cache.remove([key])

@@ -15,7 +15,7 @@ from remanence.layers.blocks.finding import Finder, Target, Whose, content_at
 from remanence.layers.blocks.rendering import render
 from remanence.layers.blocks.stored import GONE, Content, version_of
 from remanence.layers.blocks.timeline import REDO, UNDO, Step, place
-from remanence.layers.blocks.writing import By, Change, Pen, check_free, jittered
+from remanence.layers.blocks.writing import By, Change, Pen, check_free, check_own, jittered
 from remanence.model import accept
 from remanence.model.block import Block, BlockVersion, block_limit
 from remanence.model.document import Discard
@@ -26,7 +26,9 @@ class Blocks:
     """One tenant's blocks: labelled texts that stand in every prompt of a user and an agent.
 
     A caller sees, of the blocks with a label, the most specific: its user's with its agent, its
-    user's, its agent's, the one that all share. `limits` are the labels that everybody has.
+    user's, its agent's, the one that all share. Who names a user edits only that user's blocks: one
+    that is shared by all users is then refused with `InvalidInput`. `limits` are the labels that
+    everybody has.
     """
 
     def __init__(
@@ -225,7 +227,7 @@ class Blocks:
         """
         whose = Whose(label, user_id, agent_id)
         if accept.truth_of("erase", erase):
-            self._erase(self._finder.traced(whose))
+            self._erase(self._finder.traced(whose), whose)
         else:
             by = By(author, reason)
             self._pen.write(self._finder.seen, whose, _removed, "delete", by)
@@ -330,9 +332,10 @@ class Blocks:
 
         return self._pen.write(self._finder.traced, whose, stepped, verb, by)
 
-    def _erase(self, target: Target) -> None:
+    def _erase(self, target: Target, whose: Whose) -> None:
         if not target.version:
             raise _unwritten(target)
+        check_own(target, whose)
         check_free(target)
         self._store.put(self._tenant, [Discard(address=target.address)])
 

@@ -31,8 +31,9 @@ def inserted(label: str, value: str, text: str, line: int) -> str:
     lines = value.split("\n") if value else []
     whole = isinstance(line, int) and not isinstance(line, bool)
     if not whole or not -1 <= line <= len(lines):
+        held = "1 line" if len(lines) == 1 else f"{len(lines)} lines"
         raise InvalidInput(
-            f"line {str(line)[:20]} is out of range: the block {label!r} has {len(lines)} lines; "
+            f"line {str(line)[:20]} is out of range: the block {label!r} has {held}; "
             f"give 0 to {len(lines)}, or -1 for the end."
         )
     lines.insert(len(lines) if line == -1 else line, text)

@@ -18,7 +18,7 @@ from remanence.layers.blocks.stored import (
 from remanence.model.block import Block, block_label, block_limit
 from remanence.model.document import Address, Document, Edition, Shelf
 from remanence.model.memory import Metadata
-from remanence.model.scope import Reach
+from remanence.model.scope import Reach, check_name
 from remanence.ports.store import Documents
 
 USUAL_LIMIT = 2_048  # of a block that is made without saying one
@@ -99,14 +99,17 @@ class Finder:
 
     def every(self, user_id: str | None, agent_id: str | None) -> list[Target]:
         """Every block that this user and agent may see, the most specific of a label last."""
+        check_name("agent_id", agent_id)
         reach = Reach(tenant=self._tenant, user_id=user_id, include_shared=user_id is not None)
+        agents = [None] if agent_id is None else [agent_id, None]
         found: list[Document] = []
-        while page := self._store.shelved(reach, Shelf.BLOCK, limit=PAGE, offset=len(found)):
+        while page := self._store.shelved(
+            reach, Shelf.BLOCK, agents=agents, limit=PAGE, offset=len(found)
+        ):
             found += page
             if len(page) < PAGE:
                 break
-        agents = (None, agent_id)
-        alive = [one for one in found if one.address.agent_id in agents and not deleted(one)]
+        alive = [one for one in found if not deleted(one)]
         alive.sort(key=lambda one: rank(one.address), reverse=True)
         return [self.target(one) for one in alive]
 

@@ -8,6 +8,7 @@ from typing import Any
 from remanence.model.block import Block, BlockVersion, block_label
 from remanence.model.document import Address, Document, Edition, Shelf
 from remanence.model.memory import Metadata
+from remanence.model.scope import check_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,8 @@ GONE = Content(deleted=True)
 def addresses(label: str, user_id: str | None, agent_id: str | None) -> list[Address]:
     """Where a caller's block of that label may be, the most specific place first."""
     name = block_label(label)
+    check_name("user_id", user_id)
+    check_name("agent_id", agent_id)
     places = [(user_id, agent_id), (user_id, None), (None, agent_id), (None, None)]
     return [
         Address(shelf=Shelf.BLOCK, name=name, user_id=user, agent_id=agent)

@@ -62,11 +62,13 @@ class Pen:
     ) -> Block:
         """The block as it then stands; a change that changes nothing writes nothing.
 
-        Only what `frees` a read-only block may change one.
+        Who names a user changes only blocks of that user. Only what `frees` a read-only block may
+        change one.
         """
         told = By(accept.label_of("author", by.author), accept.label_of("reason", by.reason))
         for lost in range(TRIES):
             target = find(whose)
+            check_own(target, whose)
             if not frees:
                 check_free(target)
             made = change(target)
@@ -94,10 +96,19 @@ class Pen:
         return self._store.put(self._tenant, [put])[0]
 
 
+def check_own(target: Target, whose: Whose) -> None:
+    """Refuse to change for one user a block that all users share."""
+    if target.address.user_id != whose.user_id:
+        raise InvalidInput(
+            f"The block {target.address.name!r} is shared by all users; name no user to change it "
+            "for everybody, or make one of this user's own with create."
+        )
+
+
 def check_free(target: Target) -> None:
     """Refuse to change a block that is read-only."""
     if target.content.read_only:
         raise InvalidInput(
-            f"The block {target.address.name!r} is read-only; configure it with read_only=False "
+            f"The block {target.address.name!r} is read-only; switch read_only off with configure "
             "first."
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -11,11 +11,12 @@ from typing import Protocol
 from remanence.clock import Clock
 from remanence.errors import Conflict, NotFound, StoreError
 from remanence.layers.cleanup import days_before
-from remanence.layers.sessions.expiry import WORTH, due
+from remanence.layers.sessions.expiry import WORTH, check_over, due, puts, was_ahead
 from remanence.layers.sessions.records import address_of, changed, copy_of, put_of
 from remanence.model.document import Address, Document, Shelf
+from remanence.model.memory import MemoryRecord
 from remanence.model.scope import Reach
-from remanence.model.session import LONGEST_TTL_S, Session
+from remanence.model.session import LONGEST_TTL_S, Session, later
 from remanence.ports.session_cache import SessionCache, SessionCopy, SessionKey
 from remanence.ports.store import Documents
 
@@ -35,6 +36,9 @@ class SessionStore(Documents, Protocol):
     @property
     def identity(self) -> str:
         """As in `Upkeep`."""
+
+    def get(self, tenant: str, ids: Sequence[str]) -> list[MemoryRecord]:
+        """As in `Archive`."""
 
 
 class Kept:
@@ -75,15 +79,19 @@ class Kept:
         return found
 
     def begin(self, address: Address, new: SessionCopy) -> Session:
-        """Put a new session where none is alive, else `Conflict`."""
+        """Put a new session where none is alive, else `Conflict`.
+
+        One that nobody ended is not written over while the clock is in doubt (`InvalidInput`).
+        """
         for _ in range(TRIES):
             now, document = self._clock.now(), self.stored(address)
             before = None if document is None else copy_of(document, now)
             if before is not None and lives(before, now):
                 raise Conflict(
-                    f"The session {address.name!r:.80} is alive; go on with `get`, or `end` it "
-                    "first."
+                    f"The session {address.name!r:.80} is alive; go on with get, or end it first."
                 )
+            if before is not None and before.session.ended_at is None:
+                check_over(self._store, self._tenant, address, before.session.expires_at, now)
             with suppress(Conflict):
                 return self._put(address, _after(new, before), now, "created", before)
         raise _busy(address)
@@ -148,6 +156,13 @@ class Kept:
         copy = None if document is None else copy_of(document, now)
         if copy is None or not copy.session.alive(now):
             raise _missing(address)
+        return self._shortened(copy, now)
+
+    def _shortened(self, copy: SessionCopy, now: datetime) -> SessionCopy:
+        """The session without an end that a wrong clock gave it; half a life, so a use is due."""
+        session, put_at = copy.session, puts(self._store, self._tenant, Shelf.SESSION)
+        if session.ended_at is None and was_ahead(session.expires_at, copy.ttl_s, now, put_at):
+            return changed(copy, expires_at=later(now, copy.ttl_s / 2))
         return copy
 
     def _put(
@@ -193,7 +208,7 @@ def _later_of(stored: datetime, cached: datetime | None, now: datetime) -> datet
 
 def _missing(address: Address) -> NotFound:
     return NotFound(
-        f"There is no session {address.name!r:.80} here, or its time has run out; `create` it."
+        f"There is no session {address.name!r:.80} here, or its time has run out; create it."
     )
 
 

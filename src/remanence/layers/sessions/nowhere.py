@@ -49,7 +49,9 @@ class Nowhere:
     ) -> None:
         """Nothing."""
 
-    def push(self, key: SessionKey, messages: Sequence[MemoryRecord], ttl_s: float) -> None:
+    def push(
+        self, key: SessionKey, messages: Sequence[MemoryRecord], *, mark: int, ttl_s: float
+    ) -> None:
         """Nothing."""
 
     def forget(self, keys: Sequence[SessionKey]) -> None:

@@ -16,11 +16,11 @@ from remanence.layers.sessions.nowhere import Nowhere
 from remanence.layers.sessions.records import address_of, changed
 from remanence.model.accept import moment_of
 from remanence.model.document import Discard, Shelf
-from remanence.model.memory import MemoryRecord
+from remanence.model.memory import MemoryRecord, State
 from remanence.model.query import check_limit
 from remanence.model.scope import Reach
 from remanence.model.session import MAX_DATA, Session, check_size, data_of, later, ttl_of
-from remanence.ports.session_cache import LISTED, SessionCache, SessionCopy
+from remanence.ports.session_cache import LISTED, UNKNOWN, SessionCache, SessionCopy
 
 Recent = Callable[..., list[MemoryRecord]]
 
@@ -67,7 +67,8 @@ class Sessions:
         """Begin a session; without an id, one is made.
 
         `Conflict` if one of that id is alive. One that ended or ran out is begun anew, with nothing
-        of its old data.
+        of its old data. One that ran out more than a year ago by a clock that `cleanup` would not
+        believe is left as it is (`InvalidInput`): if the clock is right, `erase` it first.
         """
         name = str(self._new_id()) if session_id is None else session_id
         address, now = address_of(name, user_id), self._clock.now()
@@ -198,10 +199,12 @@ class Sessions:
     ) -> None:
         """Messages of this session were stored: put them at hand, and count it as a use."""
         address = address_of(session_id, user_id)
-        life = self._ttl_s
+        key, life = self._kept.key(address), self._ttl_s
         with suppress(NotFound, StoreError):  # the messages are stored, whatever the session is
             life = self._kept.used(address).ttl_s
-        self._cache.push(self._kept.key(address), messages, life)
+        listed = self._cache.last(key, 1)
+        sure = listed.messages is not None and self._is_stored(messages[-LISTED:])
+        self._cache.push(key, messages, mark=listed.mark if sure else UNKNOWN, ttl_s=life)
 
     def renew(self, sessions: Iterable[tuple[str, str | None]]) -> None:
         """Sessions (id and user) were put back from elsewhere: the next read asks the store."""
@@ -214,6 +217,17 @@ class Sessions:
         }
         self._cache.forget([self._kept.key(address_of(name, user)) for name, user in sessions])
 
+    def _is_stored(self, messages: Sequence[MemoryRecord]) -> bool:
+        """Whether nobody has changed or erased them since they were stored."""
+        with suppress(StoreError):
+            found = self._store.get(self._tenant, [one.id for one in messages])
+            return [_edition(one) for one in found] == [_edition(one) for one in messages]
+        return False
+
+
+def _edition(message: MemoryRecord) -> tuple[str, int, State]:
+    return message.id, message.version, message.state
+
 
 def _merged(copy: SessionCopy, changes: Mapping[str, Any], version: int | None) -> SessionCopy:
     """The session with the changes in its data, if it may be changed."""
@@ -221,12 +235,12 @@ def _merged(copy: SessionCopy, changes: Mapping[str, Any], version: int | None) 
     if session.ended_at is not None:
         raise Conflict(
             f"The session {session.id!r:.80} ended on {session.ended_at:%Y-%m-%d %H:%M}; "
-            "begin it anew with `create`."
+            "begin it anew with create."
         )
     if version is not None and version != session.version:
         raise Conflict(
             f"The session {session.id!r:.80} is at version {session.version}, not {version}; "
-            "`get` it and decide again."
+            "get it and decide again."
         )
     removed = {name for name, value in changes.items() if value is None}
     merged = {**session.data, **changes}
