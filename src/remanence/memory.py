@@ -21,7 +21,7 @@ from remanence.errors import Closed, Conflict, InvalidInput, StoreError
 from remanence.layers.blocks import Blocks
 from remanence.layers.cleanup import Cleanup, believed, cleanup_filter, days_before
 from remanence.layers.conversation import Conversations
-from remanence.layers.erasing import erase_documents
+from remanence.layers.erasing import erase_copies, erase_documents
 from remanence.layers.sessions import Sessions
 from remanence.layers.snapshots import Snapshots
 from remanence.layers.uses import Uses
@@ -131,6 +131,7 @@ class Memory:
             parts.sessions,
             self._recent,
             new_id=self._new_id,
+            erased=lambda address: erase_copies(parts.store, self.tenant, [address]),
         )
 
     @property

@@ -173,7 +173,9 @@ def state_of(memory: Memory) -> Any:
         {record.id: [getattr(record, name) for name in COMPARED] for record in active},
         {
             (one.address.shelf, one.address.name): {
-                name: value for name, value in one.value.items() if name != "shows"
+                name: value
+                for name, value in one.value.items()
+                if name not in ("shows", "version")  # a session's version counts on
             }
             for one in found
             if "deleted" not in one.value

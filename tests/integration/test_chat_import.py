@@ -316,6 +316,18 @@ def test_a_bomb_is_measured_by_what_the_zip_says(tmp_path: Path) -> None:
         assert len(next(parts).stream.read()) == 900_002
 
 
+def test_what_memory_had_put_into_the_prompt_is_not_counted_as_read(
+    memory: Memory, file: Write
+) -> None:
+    recalled = "<memories>\nfoo\n</memories>"
+    own = {"session_id": "s1", "messages": [{"role": "user", "content": recalled}]}
+    path = file([claude("k1", recalled, f"{recalled}\nreal"), chatgpt("c1", recalled, "two"), own])
+    first, again = (import_chat(memory, path, user_id="ana") for _ in range(2))
+    assert (first.messages, again.messages, again.present) == (2, 0, 2)
+    assert memory.count(user_id="ana") == 2
+    assert first.skipped == again.skipped == {"only repeats what was recalled": 3}
+
+
 # -- the command
 
 
@@ -333,6 +345,32 @@ def data(result: Any) -> Any:
     return json.loads(result.stdout)["data"]
 
 
+def test_the_command_counts_as_people_do_and_names_what_is_wrong(
+    rem: Rem, file: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    said = {"role": "user", "content": "one", "id": "m1"}
+    odd = {"role": "user", "content": "two", "mood": "glad"}
+    file([{"session_id": "s1", "messages": [said, odd]}])
+    done = rem("import", "chat", "conversations.json", "-u", "ana")
+    [line] = done.stderr.splitlines()
+    assert line.startswith("1 message of 1 conversation read; 0 were here already. Passed over: ")
+    told = (
+        "1 not as the format says. The first not as the format says: conversation s1: messages[1]"
+    )
+    assert told in line
+    again = rem("import", "chat", "conversations.json", "-u", "ana")
+    assert "0 messages of 0 conversations read; 1 was here already." in again.stderr
+
+
+def test_the_command_says_what_a_text_is_not(rem: Rem, tmp_path: Path) -> None:
+    (tmp_path / "diary.txt").write_text("Dear diary")
+    done = rem("import", "chat", "diary.txt")
+    assert done.exit_code == 1
+    assert "The file is not JSON: it begins with 'Dear diary'" in done.stderr
+    assert "cut off" not in done.stderr
+
+
 def test_the_command_tells_what_it_did(rem: Rem, file: Write, tmp_path: Path) -> None:
     file([chatgpt("c1", "one", "two", " "), claude("k1", "uno")])
     would = rem("import", "chat", "conversations.json", "-u", "ana", "--dry-run")
@@ -340,7 +378,7 @@ def test_the_command_tells_what_it_did(rem: Rem, file: Write, tmp_path: Path) ->
     assert not (tmp_path / "memory.db").exists()
     done = rem("import", "chat", "conversations.json", "-u", "ana", "--agent", "bot")
     assert (done.exit_code, done.stdout) == (0, "")
-    assert "3 messages of 2 conversations read; 0 messages were here already." in done.stderr
+    assert "3 messages of 2 conversations read; 0 were here already." in done.stderr
     assert "Passed over: 1 without words." in done.stderr
     again = data(rem("import", "chat", "conversations.json", "-u", "ana", "--json"))
     assert (again["messages"], again["present"]) == (0, 3)

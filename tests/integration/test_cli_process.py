@@ -145,13 +145,13 @@ def test_a_memory_moves_through_a_pipe(rem: Rem, tmp_path: Path) -> None:
     assert told == {"ok": True, "data": {"memories": 1, "associations": 0, "documents": 0}}
     assert file.stat().st_mode & 0o777 == 0o600
     piped = rem("export", "-")
-    assert b"1 memories" in piped.stderr
+    assert b"1 memory," in piped.stderr
     other = str(tmp_path / "other.db")
     done = json.loads(rem("--db", other, "import", "-", "--json", stdin=piped.stdout).stdout)
     assert done["data"]["memories"] == 1
     assert b"kept" in rem("--db", other, "list", "-u", "ana").stdout
     again = rem("--db", other, "import", str(file))
-    assert b"1 memories were here already" in again.stderr
+    assert b"1 memory and 0 documents were here already" in again.stderr
 
 
 def test_a_failed_export_leaves_no_file(rem: Rem, tmp_path: Path) -> None:

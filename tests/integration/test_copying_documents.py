@@ -145,3 +145,27 @@ def test_many_links_go_together(pair: Pair) -> None:
         source.associate("t", link(one, other))
     assert copy_store(source, target).links == 39
     assert set(target.links("t")) == set(source.links("t"))
+
+
+def test_what_is_written_to_the_target_meanwhile_is_kept(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = pair
+    for store in pair:
+        put(store, BLOCK, "one")
+    put(source, BLOCK, "two", 1)
+    put(source, SESSION, "source")
+    adopt = target.adopt
+
+    def overtaken(*given: Any) -> None:
+        monkeypatch.setattr(target, "adopt", adopt)
+        put(target, BLOCK, "acknowledged", 2)
+        put(target, SESSION, "acknowledged", 2)
+        adopt(*given)
+
+    monkeypatch.setattr(target, "adopt", overtaken)
+    copied = copy_store(source, target)
+    assert (copied.documents, copied.kept.count) == (0, 2)
+    for address in (BLOCK, SESSION):
+        assert standing(target, address)[0].value == {"value": "acknowledged"}
+    assert [one.value["value"] for one in target.editions("t", BLOCK)] == ["one", "acknowledged"]

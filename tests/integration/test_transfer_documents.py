@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import zlib
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,12 +14,15 @@ import pytest
 
 from remanence import Memory
 from remanence.errors import InvalidInput
+from remanence.layers.snapshots.packing import packed
+from remanence.layers.snapshots.section import HEADS, PARTS
 from remanence.model.document import Address, Put, Shelf
 from remanence.testing.copies import Place, everything, fill_documents, places
 from remanence.testing.store_suites.making import NOW
 from remanence.transfer import arriving, export_memory, import_memory
 
 HEADER = {"type": "remanence-export", "version": 2}
+BOMB = b64encode(zlib.compress(bytes(8 << 20), 9)).decode()
 
 
 @pytest.fixture
@@ -70,6 +75,24 @@ def test_what_is_here_is_not_taken_back(told: bytes, memory: Memory) -> None:
     done = import_memory(memory, io.BytesIO(told))
     assert (done.documents, done.kept) == (19, 1)
     assert memory.parts.store.documents("default", [address]) == own
+
+
+def test_what_is_written_meanwhile_is_not_taken_back(
+    told: bytes, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, address = memory.parts.store, Address(shelf=Shelf.BLOCK, name="block 0")
+    adopt, own = store.adopt, {"value": "acknowledged"}
+
+    def overtaken(*given: Any) -> None:
+        monkeypatch.setattr(store, "adopt", adopt)
+        store.put("default", [Put(address=address, value=own, at=NOW, keep=True)])
+        adopt(*given)
+
+    monkeypatch.setattr(store, "adopt", overtaken)
+    done = import_memory(memory, io.BytesIO(told))
+    assert (done.documents, done.kept) == (19, 1)
+    assert [one.value for one in store.documents("default", [address])] == [own]
+    assert len(store.editions("default", address)) == 1
 
 
 def test_batches_are_written_as_they_fill(
@@ -159,6 +182,77 @@ def test_a_bad_document_is_named_and_not_written(
 ) -> None:
     with pytest.raises(InvalidInput, match=f"Line 2: .*{told}"):
         imported(memory, BLOCK | change)
+    assert not list(memory.parts.store.scan_documents("default"))
+
+
+SESSION: dict[str, Any] = {
+    "agent": None, "data": {}, "version": 1, "began": "2026-01-01T00:00:00+00:00", "ended": None,
+    "run": "r", "ttl_s": 60,
+}  # fmt: skip
+ITEM = {
+    "agent": None, "value": None, "version": 1, "set_at": "2026-01-01T00:00:00+00:00",
+    "importance": None, "ttl_s": 60,
+}  # fmt: skip
+HEAD = {"scope": {"user_id": "ana"}, "counts": {"memories": 1}, "note": None}
+COPY = {"shelf": "session", "agent": None, "left_s": None, "value": SESSION}
+PART = f"{PARTS}x"
+GOOD: list[tuple[str, str | None, str, dict[str, Any]]] = [
+    ("session", None, "s", SESSION),
+    ("working", "s", "k", ITEM),
+    ("conversation", None, "s", {"title": "T"}),
+    ("snapshot", HEADS, "kept", HEAD),
+    ("snapshot", PART, "memories.0", {"active": packed({})}),
+    ("snapshot", PART, "blocks.0", {"blocks": [["block", "b", None, None, 1, NOW.isoformat()]]}),
+    ("snapshot", PART, "documents.late-x", {"documents": [["session", "s", None, None]]}),
+    ("snapshot", "s", "copy", COPY),
+]
+BAD: list[tuple[str, str | None, str, dict[str, Any]]] = [
+    *(("session", None, "s", {n: v for n, v in SESSION.items() if n != name}) for name in SESSION),
+    ("session", None, "s", SESSION | {"ttl_s": 1e300}),
+    ("session", None, "s", SESSION | {"ttl_s": None}),
+    ("session", None, "s", SESSION | {"data": []}),
+    ("session", None, "s", SESSION | {"version": "1"}),
+    ("session", None, "s", SESSION | {"agent": 5}),
+    ("session", None, "s", SESSION | {"began": "2026-01-01"}),
+    ("session", None, "s", SESSION | {"ended": 5}),
+    *(("working", "s", "k", {n: v for n, v in ITEM.items() if n != name}) for name in ITEM),
+    ("working", "s", "k", ITEM | {"ttl_s": 1e300}),
+    ("working", "s", "k", ITEM | {"importance": 2}),
+    ("conversation", None, "s", {"title": 5}),
+    ("conversation", None, "s", {"metadata": "abc"}),
+    ("conversation", None, "s", {"agent_id": ["x"]}),
+    ("snapshot", HEADS, "kept", {"scope": {}}),
+    ("snapshot", HEADS, "kept", HEAD | {"scope": {"user_id": "bob"}}),
+    ("snapshot", HEADS, "kept", HEAD | {"scope": {"all_users": True}}),
+    ("snapshot", HEADS, "kept", HEAD | {"counts": {"memories": None}}),
+    ("snapshot", PART, "attic.0", {}),
+    ("snapshot", PART, "memories.0", {"active": "?"}),
+    ("snapshot", PART, "memories.0", {"active": BOMB}),
+    ("snapshot", PART, "memories.0", {"all": packed({})}),
+    ("snapshot", PART, "blocks.0", {"blocks": [1]}),
+    ("snapshot", PART, "documents.0", {"documents": [["block", "b", None, None]]}),
+    ("snapshot", "s", "copy", COPY | {"value": {}}),
+    ("snapshot", "s", "copy", COPY | {"shelf": "snapshot", "value": COPY}),
+    ("snapshot", "s", "copy", COPY | {"left_s": "soon"}),
+    ("snapshot", None, "copy", {}),
+]
+
+
+def shelved(shelf: str, session_id: str | None, name: str, value: dict[str, Any]) -> dict[str, Any]:
+    place = {"shelf": shelf, "session_id": session_id, "name": name, "user_id": "ana"}
+    return BLOCK | place | {"value": value}
+
+
+def test_what_the_layers_put_is_taken(memory: Memory) -> None:
+    assert imported(memory, *(shelved(*one) for one in GOOD)).documents == len(GOOD)
+
+
+@pytest.mark.parametrize("given", BAD)
+def test_what_the_layers_could_not_read_is_refused(
+    memory: Memory, given: tuple[str, str | None, str, dict[str, Any]]
+) -> None:
+    with pytest.raises(InvalidInput, match=r"Line 2: .* is not as it should be"):
+        imported(memory, shelved(*given))
     assert not list(memory.parts.store.scan_documents("default"))
 
 

@@ -298,6 +298,15 @@ BROKEN = [
     (b"[", "ends early"),
     (b'[{"a": "\xff"}]', "UTF-8"),
     (b"<html>no export here at all</html>", "not JSON"),
+    (b"Dear diary", "The file is not JSON: it begins with 'Dear diary'"),
+    (b"Dear diary\n" * 1_000, "The file is not JSON: it begins with 'Dear diary"),
+    (b"a: 1", "not JSON"),
+    (b"[1] x", "not JSON"),
+    (b'[{"a": 1} x', "not JSON"),
+    (b'["a\\q b c d e f"]', "not JSON"),
+    (b'["a\\u12', "ends early"),
+    (b"[tru", "ends early"),
+    (b'["\xc3', "ends early"),
 ]
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import tracemalloc
+import zlib
+from base64 import b64encode
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -96,7 +100,33 @@ def test_counts_of_use_are_no_difference() -> None:
 
 @given(st.dictionaries(st.uuids().map(str), st.integers(1, 2**32 - 1), max_size=30))
 def test_references_come_back_as_they_were_packed(versions: dict[str, int]) -> None:
-    assert list(unpacked(packed(versions)).items()) == list(versions.items())
+    assert list(unpacked(packed(versions), len(versions)).items()) == list(versions.items())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "?",
+        "",
+        b64encode(b"no zlib").decode(),
+        b64encode(zlib.compress(bytes(19))).decode(),
+        b64encode(zlib.compress(bytes(40))[:-5]).decode(),
+        b64encode(zlib.compress(bytes(60))).decode(),
+    ],
+)
+def test_what_is_not_packed_references_is_refused(text: str) -> None:
+    with pytest.raises(ValueError):
+        unpacked(text, 2)
+
+
+def test_a_bomb_is_not_unpacked() -> None:
+    bomb = b64encode(zlib.compress(bytes(64 << 20), 9)).decode()
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="more than there can be"):
+        unpacked(bomb, 50_000)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 4 << 20
 
 
 def test_a_reference_takes_few_bytes() -> None:

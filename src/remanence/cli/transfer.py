@@ -99,8 +99,7 @@ def _export(
         if file != "-" and Path(file).exists() and not overwrite:
             raise InvalidInput(f"{file} exists already; pass --overwrite to replace it.")
         done = _exported(opening(context, database, tenant), file)
-        told = f"{done.memories:,} memories, {done.associations:,} associations and "
-        told += f"{done.documents:,} documents written."
+        told = f"{_carried(done)} written."
         _finish(done, form if file != "-" else Form.HUMAN, told)
 
 
@@ -115,9 +114,9 @@ def _import(
     form = form_of(as_json)
     with guarded(form):
         done = _imported(opening(context, database, tenant), file)
-        told = f"{done.memories:,} memories, {done.associations:,} associations and "
-        told += f"{done.documents:,} documents read; {done.skipped:,} memories were here already, "
-        told += f"and {done.kept:,} documents."
+        here = _counted(done.skipped, "memory", "memories")
+        told = f"{_carried(done)} read; {here} and "
+        told += f"{_counted(done.kept, 'document', 'documents')} were here already."
         _finish(done, form, told)
 
 
@@ -206,16 +205,37 @@ def _is_there(opened: Opening) -> bool:
     return True
 
 
+def _carried(done: Exported | Imported) -> str:
+    memories = _counted(done.memories, "memory", "memories")
+    links = _counted(done.associations, "association", "associations")
+    return f"{memories}, {links} and {_counted(done.documents, 'document', 'documents')}"
+
+
 def _told(done: ChatImported) -> str:
     would = "would be " if done.dry_run else ""
-    told = f"{done.messages:,} messages of {done.conversations:,} conversations {would}read"
-    told += f"; {done.present:,} messages were here already."
+    messages = _counted(done.messages, "message", "messages")
+    told = f"{messages} of {_counted(done.conversations, 'conversation', 'conversations')} "
+    told += f"{would}read; {_counted(done.present, 'was', 'were')} here already."
     if done.summaries:
-        told += f" {done.summaries:,} summaries made."
+        told += f" {_counted(done.summaries, 'summary', 'summaries')} made."
     if done.skipped:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in done.skipped.items())
-        told += f" Passed over: {reasons}."
+        told += f" Passed over: {reasons}.{_first(done)}"
     return told
+
+
+def _first(done: ChatImported) -> str:
+    """The first thing of a file that was wrong; what is left out as a rule needs no example."""
+    one = next((one for one in done.first if one.detail is not None), None)
+    if one is None:
+        return ""
+    where = {"conversation": one.conversation, "message": one.message}
+    named = ", ".join(f"{what} {name}" for what, name in where.items() if name is not None)
+    return f" The first {one.reason}: {f'{named}: ' if named else ''}{one.detail}"
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}"
 
 
 def _target(settings: Settings) -> str:
@@ -274,4 +294,9 @@ def _read(file: str) -> Iterator[BinaryIO]:
 
 def _finish(done: Any, form: Form, told: str) -> None:
     """The data of an export may be on stdout, so what is told to people goes to stderr."""
-    answer(done, form, None, lambda _: terminal.stderr().print(terminal.shown(told)))
+    answer(done, form, None, lambda _: _say(told))
+
+
+def _say(told: str) -> None:
+    console = terminal.stderr()
+    console.print(terminal.shown(told), soft_wrap=not console.is_terminal)

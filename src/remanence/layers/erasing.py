@@ -2,34 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
+from remanence.layers.ownership import NAMED_BY_SESSION, session_of, within
 from remanence.layers.sessions import Sessions
-from remanence.model.document import Address, Discard, Shelf
+from remanence.layers.snapshots.section import is_copy
+from remanence.model.document import Address, Discard, Document, Shelf
 from remanence.model.scope import Reach
 from remanence.ports.store import Documents
 
+# Snapshots come last: one that is being taken looks again whether what it copied is still there.
+SHELVES = (Shelf.BLOCK, Shelf.CONVERSATION, Shelf.SESSION, Shelf.WORKING, Shelf.SNAPSHOT)
 CHUNK = 500
-NAMED_BY_SESSION = (Shelf.SESSION, Shelf.CONVERSATION)
+LARGE = 50  # of documents that may be large
 
 
 def erase_documents(store: Documents, sessions: Sessions, reach: Reach) -> None:
     """Erase every document in reach, in small transactions; sessions leave their cache too."""
-    for shelf in Shelf:
-        while found := store.shelved(reach, shelf, limit=CHUNK):
-            _discard(store, sessions, reach.tenant, [one.address for one in found])
-    _discard(store, sessions, reach.tenant, list(_of_session(reach)))
+    for shelf in SHELVES:
+        while _erase(store, sessions, reach, shelf):
+            pass
+    if reach.session_id is not None and reach.agent_id is None and not reach.all_users:
+        sessions.erase(reach.session_id, user_id=reach.user_id)
 
 
-def _discard(store: Documents, sessions: Sessions, tenant: str, addresses: list[Address]) -> None:
-    store.put(tenant, [Discard(address=address) for address in addresses])
+def erase_copies(store: Documents, tenant: str, originals: Iterable[Address]) -> None:
+    """Erase what snapshots keep of sessions, items and notes that were erased themselves.
+
+    Blocks are not copied. Call it after the originals are gone, also when they were gone before.
+    """
+    for original in originals:
+        reach = Reach(tenant=tenant, user_id=original.user_id, session_id=session_of(original))
+        while found := _copies(store, reach, original):
+            store.put(tenant, [Discard(address=address) for address in found])
+
+
+def _copies(store: Documents, reach: Reach, original: Address) -> list[Address]:
+    offset = 0
+    while page := store.shelved(reach, Shelf.SNAPSHOT, limit=CHUNK, offset=offset):
+        found = [one.address for one in page if is_copy(one.address, original)]
+        if found:
+            return found
+        offset += len(page)
+    return []
+
+
+def _erase(store: Documents, sessions: Sessions, reach: Reach, shelf: Shelf) -> bool:
+    """Erase what a shelf holds of the reach; whether there was something."""
+    offset, erased = 0, False
+    while page := _page(store, reach, shelf, offset):
+        mine = [one.address for one in page if within(one, reach)]
+        _discard(store, sessions, reach.tenant, mine)
+        offset += len(page) - len(mine)
+        erased = erased or bool(mine)
+    return erased
+
+
+def _page(store: Documents, reach: Reach, shelf: Shelf, offset: int) -> Sequence[Document]:
+    """Some documents among which are the reach's: agent and session are not all in addresses."""
+    named = shelf in NAMED_BY_SESSION
+    if named and reach.session_id is not None and not reach.all_users:
+        address = Address(shelf=shelf, name=reach.session_id, user_id=reach.user_id)
+        return [] if offset else store.documents(reach.tenant, [address])
+    wide = replace(
+        reach,
+        agent_id=reach.agent_id if shelf is Shelf.BLOCK else None,
+        session_id=None if named else reach.session_id,
+    )
+    limit = LARGE if shelf is Shelf.SNAPSHOT else CHUNK
+    return store.shelved(wide, shelf, limit=limit, offset=offset)
+
+
+def _discard(
+    store: Documents, sessions: Sessions, tenant: str, addresses: Sequence[Address]
+) -> None:
+    if addresses:
+        store.put(tenant, [Discard(address=address) for address in addresses])
     for address in addresses:
         if address.shelf is Shelf.SESSION:
             sessions.erase(address.name, user_id=address.user_id)
-
-
-def _of_session(reach: Reach) -> Iterator[Address]:
-    """What a session names rather than holds; only its own user's, so not with `all_users`."""
-    if reach.session_id is not None and not reach.all_users:
-        for shelf in NAMED_BY_SESSION:
-            yield Address(shelf=shelf, name=reach.session_id, user_id=reach.user_id)

@@ -8,7 +8,7 @@ the process; ids do. A partition is known once `partitions` or `key_of` has name
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
@@ -168,11 +168,18 @@ class Documents(Protocol):
         """The documents at these addresses, in that order; those that are not there left out."""
 
     def shelved(
-        self, reach: Reach, shelf: Shelf, *, limit: int = 100, offset: int = 0
+        self,
+        reach: Reach,
+        shelf: Shelf,
+        *,
+        agents: Sequence[str | None] | None = None,
+        limit: int = 100,
+        offset: int = 0,
     ) -> list[Document]:
         """A shelf's documents in reach, the one last put first; ties by address.
 
-        Agent and session left out of the reach mean any, as with memories.
+        Agent and session left out of the reach mean any, as with memories. `agents` are the only
+        ones whose documents are wanted besides; None among them stands for no agent.
         """
 
     def editions(self, tenant: str, address: Address) -> list[Edition]:
@@ -184,10 +191,16 @@ class Documents(Protocol):
     def scan_documents(self, tenant: str) -> Iterator[tuple[Document, tuple[Edition, ...]]]:
         """Every document of the tenant with its editions, by address, streamed."""
 
-    def adopt(self, tenant: str, documents: Sequence[tuple[Document, tuple[Edition, ...]]]) -> None:
+    def adopt(
+        self,
+        tenant: str,
+        documents: Sequence[tuple[Document, tuple[Edition, ...]]],
+        expected: Mapping[Address, int] | None = None,
+    ) -> None:
         """Take documents over as they are, versions, times and editions, in one transaction.
 
-        What stood at their addresses is replaced.
+        What stood at their addresses is replaced. `expected` says for addresses which version
+        stands there now, 0 for none; `Conflict` if another does, and nothing is changed then.
         """
 
 

@@ -11,7 +11,7 @@ import orjson
 from remanence.errors import StoreCorrupt
 from remanence.model.document import Address, Document, Edition, Shelf
 from remanence.model.scope import Reach
-from remanence.store.conditions import ALWAYS, Condition, joined
+from remanence.store.conditions import ALWAYS, NEVER, Condition, joined
 from remanence.store.damage import is_time
 from remanence.store.rows import Row, moment
 
@@ -40,8 +40,8 @@ def address_of(place: Sequence[str]) -> Address:
     )
 
 
-def within(reach: Reach) -> Condition:
-    """What a read may see, as a condition on `documents AS d`."""
+def within(reach: Reach, agents: Sequence[str | None] | None = None) -> Condition:
+    """What a read may see and whose it wants, as a condition on `documents AS d`."""
     parts = []
     if reach.include_shared and reach.user_id is not None:
         parts.append(Condition("d.user_id IN (?, ?)", (reach.user_id, "")))
@@ -51,7 +51,16 @@ def within(reach: Reach) -> Condition:
         parts.append(Condition("d.agent_id = ?", (reach.agent_id,)))
     if reach.session_id is not None:
         parts.append(Condition("d.session_id = ?", (reach.session_id,)))
+    if agents is not None:
+        parts.append(_of_agents(agents))
     return joined("AND", parts) if parts else ALWAYS
+
+
+def _of_agents(agents: Sequence[str | None]) -> Condition:
+    if not agents:
+        return NEVER
+    marks = ", ".join("?" * len(agents))
+    return Condition(f"d.agent_id IN ({marks})", tuple(agent or "" for agent in agents))
 
 
 def document_of(row: Row, tenant: str, key: bytes) -> Document:

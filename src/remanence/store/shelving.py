@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from remanence.errors import Conflict, InvalidInput
-from remanence.model.document import Discard, Document, Put, Shelving
+from remanence.model.document import Address, Discard, Document, Shelving
 from remanence.model.memory import aware
 from remanence.store.rows import Row, json_text, micros, moment
 from remanence.store.shelves import Place, Standing, address_of, named, place_of, signed
@@ -48,11 +48,26 @@ def ready(shelvings: Sequence[Shelving]) -> list[Ready]:
     return [_ready(one) for one in shelvings]
 
 
-def ready_to_adopt(documents: Sequence[Standing]) -> list[tuple[Standing, Place]]:
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """A document to take over as it is, and the version that stands at its place, if one must."""
+
+    standing: Standing
+    place: Place
+    expected: int | None = None
+
+
+def ready_to_adopt(
+    documents: Sequence[Standing], expected: Mapping[Address, int] | None
+) -> list[Adoption]:
     """Documents with the places they stand at, or `InvalidInput`."""
     for document, editions in documents:
         _check_versions(document, [edition.version for edition in editions])
-    return [(standing, place_of(standing[0].address)) for standing in documents]
+    known = expected or {}
+    return [
+        Adoption(standing, place_of(standing[0].address), known.get(standing[0].address))
+        for standing in documents
+    ]
 
 
 class Shelves:
@@ -71,7 +86,7 @@ class Shelves:
     def act(self, asked: Ready) -> Document | None:
         """Do one thing to its place; the document put, if one was."""
         held, one = self.held[asked.place], asked.shelving
-        _check_expected(one, held.version)
+        _check_expected(asked.place, one.expected, held.version)
         if isinstance(one, Discard):
             self._clear(held)
             return None
@@ -83,10 +98,11 @@ class Shelves:
             self._keep(held, (held.version, *told, asked.text))
         return self._document(held, asked)
 
-    def adopt(self, standing: Standing, place: Place) -> None:
+    def adopt(self, asked: Adoption) -> None:
         """Put a document with its editions in the place of what was there."""
-        document, editions = standing
-        held = self.held[place]
+        document, editions = asked.standing
+        held = self.held[asked.place]
+        _check_expected(asked.place, asked.expected, held.version)
         self._clear(held)
         times = (micros(document.created_at), micros(document.updated_at))
         ends = None if document.expires_at is None else micros(document.expires_at)
@@ -144,15 +160,15 @@ def _ready(one: Shelving) -> Ready:
     return Ready(one, place_of(one.address), value_text(one.value))
 
 
-def _check_expected(one: Put | Discard, version: int) -> None:
-    if one.expected is None or one.expected == version:
+def _check_expected(place: Place, expected: int | None, version: int) -> None:
+    if expected is None or expected == version:
         return
-    what = named(place_of(one.address))
+    what = named(place)
     if version == 0:
-        raise Conflict(f"There is no {what} any more; version {one.expected} was expected.")
-    if one.expected == 0:
+        raise Conflict(f"There is no {what} any more; version {expected} was expected.")
+    if expected == 0:
         raise Conflict(f"There is a {what} already, with version {version}; read it first.")
-    raise Conflict(f"The {what} has version {version} now, not {one.expected}; read it again.")
+    raise Conflict(f"The {what} has version {version} now, not {expected}; read it again.")
 
 
 def _check_versions(document: Document, kept: list[int]) -> None:

@@ -128,16 +128,29 @@ def fill_documents(store: Store, tenant: str, each: int = 3) -> None:
             store.put(tenant, [_put(address, tenant, change, keep=n == 2)])
 
 
+def _value(shelf: Shelf, text: str, change: int) -> dict[str, Any]:
+    """Something that the shelf's layer could have put."""
+    deep = {"z": [1, 2.5, 1.0, None, True, ODD], "a": {}, "n": change}
+    lived = {"agent": "bot", "ttl_s": 60.5, "version": change + 1}
+    match shelf:
+        case Shelf.BLOCK:
+            return {"value": text, "limit": 2048, "description": "", "read_only": False} | deep
+        case Shelf.CONVERSATION:
+            return {"title": f"Talk {change}", "metadata": deep, "agent_id": "bot"}
+        case Shelf.SESSION:
+            times = {"began": NOW.isoformat(), "ended": None}
+            return {"data": {"text": text, "deep": deep}, "run": "r", **times, **lived}
+        case Shelf.WORKING:
+            return {"value": deep, "importance": 0.5, "set_at": NOW.isoformat(), **lived}
+        case Shelf.SNAPSHOT:
+            told = {"shelf": Shelf.SESSION.value, "agent": "bot", "left_s": 7.5}
+            return {**told, "value": _value(Shelf.SESSION, text, change)}
+
+
 def _put(address: Address, tenant: str, change: int, keep: bool) -> Put:
-    block = {
-        "value": f"{tenant} {change} {ODD}",
-        "limit": 2048,
-        "description": "",
-        "read_only": False,
-    }
     return Put(
         address=address,
-        value=block | {"deep": {"z": [1, 2.5, 1.0, None, True, ODD], "a": {}}, "n": change},
+        value=_value(address.shelf, f"{tenant} {change} {ODD}", change),
         at=NOW + timedelta(seconds=change, microseconds=1),
         verb="changed",
         author="Ben" if change else None,

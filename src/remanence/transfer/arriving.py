@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
-from remanence.errors import InvalidInput
+from remanence.errors import Conflict, InvalidInput, StoreBusy
 from remanence.model.document import Address, Document, Edition
 from remanence.ports.store import Documents
 from remanence.transfer.document_lines import document_of, edition_of
+from remanence.transfer.entries import TRIES
 from remanence.transfer.reading import NumberedLine
 
 BATCH = 256
@@ -66,9 +69,20 @@ class Arriving:
         held, self._held, self._held_bytes, self._latest = self._held, {}, 0, None
         if not held:
             return
-        here = {one.address for one in self._store.documents(self._tenant, list(held))}
-        new = [one for address, one in held.items() if address not in here]
-        if new:
-            self._store.adopt(self._tenant, [(one.document, tuple(one.editions)) for one in new])
-        self.taken += len(new)
-        self.skipped += len(here)
+        taken = self._adopt(held)
+        self.taken += taken
+        self.skipped += len(held) - taken
+
+    def _adopt(self, held: Mapping[Address, _Arrival]) -> int:
+        """Take over what is not here; how many. What others put meanwhile is theirs."""
+        for _ in range(TRIES):
+            here = {one.address for one in self._store.documents(self._tenant, list(held))}
+            new = [one for address, one in held.items() if address not in here]
+            with suppress(Conflict):
+                self._store.adopt(
+                    self._tenant,
+                    [(one.document, tuple(one.editions)) for one in new],
+                    {one.document.address: 0 for one in new},
+                )
+                return len(new)
+        raise StoreBusy("Others put what is being imported all the time; import it again.")

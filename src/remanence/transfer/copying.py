@@ -8,12 +8,13 @@ numbers a store gives are not.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 
 from remanence.clock import SystemClock
 from remanence.errors import Conflict, InvalidInput, NotFound, StoreBusy
+from remanence.model.document import Address
 from remanence.model.memory import Association, Feedback
 from remanence.model.scope import Reach
 from remanence.model.write import Action, Batch, Insert, Pieces, Remove
@@ -21,10 +22,11 @@ from remanence.ports.store import Progress, Store
 from remanence.transfer.attached import paired_feedback, paired_links, put_links
 from remanence.transfer.deciding import Step, decide, pieces_lacking, uses_lacking
 from remanence.transfer.differences import Difference, Differences, Why
-from remanence.transfer.documents import batches, decide_document, named, standing_at
-from remanence.transfer.entries import Entry, Reader
+from remanence.transfer.documents import Standing, batches, decide_document, named, standing_at
+from remanence.transfer.entries import TRIES, Entry, Reader
 
 LINKS = 500
+ADOPTED = (Step.ADD, Step.REPLACE)
 
 Counts = Counter[str]
 
@@ -228,18 +230,26 @@ class _TenantCopy:
 
     def _copy_documents(self) -> None:
         for mine in batches(self._source, self._tenant):
+            steps = self._adopted(mine)
+            for address, step in steps.items():
+                if step is Step.KEEP:
+                    self._keep("document", named(address))
+            self._counts["documents"] += sum(step in ADOPTED for step in steps.values())
+
+    def _adopted(self, mine: Mapping[Address, Standing]) -> Mapping[Address, Step]:
+        """Copy what is to be copied; decided anew when others wrote to the target meanwhile."""
+        for _ in range(TRIES):
             theirs = standing_at(self._target, self._tenant, list(mine))
             steps = {
                 address: decide_document(one, theirs.get(address), overwrite=self._overwrite)
                 for address, one in mine.items()
             }
-            for address, step in steps.items():
-                if step is Step.KEEP:
-                    self._keep("document", named(address))
-            chosen = [mine[at] for at, step in steps.items() if step in (Step.ADD, Step.REPLACE)]
-            self._counts["documents"] += len(chosen)
-            if chosen and not self._dry_run:
-                self._target.adopt(self._tenant, chosen)
+            chosen = [] if self._dry_run else [at for at in steps if steps[at] in ADOPTED]
+            versions = {at: theirs[at][0].version if at in theirs else 0 for at in chosen}
+            with suppress(Conflict):
+                self._target.adopt(self._tenant, [mine[at] for at in chosen], versions)
+                return steps
+        raise StoreBusy("Others write to the target all the time; copy again.")
 
     def _note(self, one: Feedback) -> bool:
         with suppress(NotFound):

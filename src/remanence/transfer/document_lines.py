@@ -11,15 +11,11 @@ from remanence.model.accept import MAX_INTEGER
 from remanence.model.document import Address, Document, Edition, Shelf
 from remanence.operations.rendering import plain
 from remanence.transfer.lines import Line, check_names, whole
+from remanence.transfer.shapes import check_shape
 
 MAX_DEPTH = 32
 MAX_WORD = 128
 PLACE = ("shelf", "name", "user_id", "agent_id", "session_id")
-
-# What the layers read without asking; a value of another shape would fail them later.
-SHAPES: Mapping[Shelf, Mapping[str, type]] = {
-    Shelf.BLOCK: {"value": str, "limit": int, "description": str, "read_only": bool},
-}
 
 
 def document_line(document: Document) -> dict[str, Any]:
@@ -49,7 +45,7 @@ def document_of(line: Line) -> Document:
     expires = values.get("expires_at")
     return Document(
         address=address,
-        value=_value(address.shelf, values["value"]),
+        value=_value(address, values["value"]),
         version=version,
         created_at=accept.moment_of("created_at", values["created_at"]),
         updated_at=accept.moment_of("updated_at", values["updated_at"]),
@@ -68,7 +64,7 @@ def edition_of(line: Line, document: Document) -> Edition:
         version=whole("version", values["version"]),
         verb=accept.text_of("verb", values["verb"], MAX_WORD),
         at=accept.moment_of("at", values["at"]),
-        value=_value(document.address.shelf, values["value"]),
+        value=_value(document.address, values["value"]),
         author=accept.label_of("author", values.get("author")),
         reason=accept.label_of("reason", values.get("reason")),
     )
@@ -86,14 +82,11 @@ def _address(line: Line) -> Address:
     return Address(shelf=shelf, **place)  # type: ignore[arg-type]
 
 
-def _value(shelf: Shelf, value: Any) -> Mapping[str, Any]:
+def _value(address: Address, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise InvalidInput("value must be an object.")
     _check_json("value", value, 0)
-    gone = value.get("deleted") is True
-    for name, kind in {} if gone else SHAPES.get(shelf, {}).items():
-        if type(value.get(name)) is not kind:
-            raise InvalidInput(f"value[{name!r}] of a {shelf} must be of type {kind.__name__}.")
+    check_shape(address, value)
     return value
 
 

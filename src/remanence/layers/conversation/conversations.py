@@ -18,8 +18,10 @@ from remanence.layers.conversation.making import Summarise
 from remanence.layers.conversation.summaries import Summaries
 from remanence.layers.conversation.thread import Thread
 from remanence.layers.conversation.window import fitted
+from remanence.layers.erasing import erase_copies
 from remanence.model import accept
 from remanence.model.conversation import Conversation, Level, Window
+from remanence.model.document import Address, Shelf
 from remanence.model.hit import Hits
 from remanence.model.memory import Kind, MemoryRecord, State
 from remanence.model.query import MAX_LIMIT, check_limit
@@ -276,6 +278,9 @@ class Conversations:
         else:
             self._writer.change_all(records, {"state": State.ARCHIVED}, verb="forgot")
         self._described.discard(session_id, user_id)
+        if erase:
+            note = Address(shelf=Shelf.CONVERSATION, name=session_id, user_id=user_id)
+            erase_copies(self._store, self._tenant, [note])
         if self._forgotten is not None:
             self._forgotten(records, erase)
         return records

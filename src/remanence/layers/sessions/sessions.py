@@ -15,7 +15,7 @@ from remanence.layers.sessions.keeping import Kept, SessionStore, trusted
 from remanence.layers.sessions.nowhere import Nowhere
 from remanence.layers.sessions.records import address_of, changed
 from remanence.model.accept import moment_of
-from remanence.model.document import Discard, Shelf
+from remanence.model.document import Address, Discard, Shelf
 from remanence.model.memory import MemoryRecord, State
 from remanence.model.query import check_limit
 from remanence.model.scope import Reach
@@ -45,7 +45,9 @@ class Sessions:
         recent: Recent,
         *,
         new_id: Callable[[], UUID] | None = None,
+        erased: Callable[[Address], object] | None = None,
     ) -> None:
+        """`erased` hears of a session that is removed for good, there or not."""
         self._store = store
         self._tenant = tenant
         self._clock = clock
@@ -53,6 +55,7 @@ class Sessions:
         self._cache: SessionCache = cache or Nowhere()
         self._recent = recent
         self._new_id = new_id or IdMaker()
+        self._erased = erased
         self._kept = Kept(store, tenant, clock, self._cache)
 
     def create(
@@ -138,6 +141,8 @@ class Sessions:
         if there:
             self._store.put(self._tenant, [Discard(address=address)])
         self._cache.remove([self._kept.key(address)])
+        if self._erased is not None:
+            self._erased(address)
         return there
 
     def active(

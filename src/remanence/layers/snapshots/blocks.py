@@ -11,16 +11,17 @@ from remanence.layers.blocks.stored import GONE, Content, content_of, deleted, s
 from remanence.layers.snapshots.packing import chunks
 from remanence.layers.snapshots.section import (
     Changes,
+    Part,
     Place,
     Restoring,
     address_fields,
     address_from,
+    by_user,
     everything,
     settled,
     union,
 )
 from remanence.model.document import Address, Document, Put, Shelf
-from remanence.model.memory import Metadata
 from remanence.model.scope import Reach
 from remanence.model.snapshot import BlockChange
 from remanence.ports.store import Documents
@@ -61,27 +62,23 @@ class BlockSection:
         """How many blocks there are."""
         return {"blocks": len(picture)}
 
-    def parts(self, picture: Picture) -> list[dict[str, Any]]:
+    def parts(self, place: Place, picture: Picture) -> list[Part]:
         """The references."""
-        rows = [
-            [*address_fields(address), one.version, one.created_at.isoformat()]
-            for address, one in picture.items()
-        ]
-        return [{"blocks": list(some)} for some in chunks(rows, PER_PART)]
+        rows = (
+            (at.user_id, [*address_fields(at), one.version, one.created_at.isoformat()])
+            for at, one in picture.items()
+        )
+        return [Part(user_id, {"blocks": some}) for user_id, some in by_user(rows, PER_PART)]
 
-    def picture(self, place: Place, parts: Sequence[Metadata]) -> Picture:
+    def picture(self, place: Place, parts: Sequence[Part]) -> Picture:
         """The references that were kept."""
-        return {
-            address_from(fields): Reference(version, datetime.fromisoformat(created))
-            for part in parts
-            for *fields, version, created in part["blocks"]
-        }
+        return references(parts)
 
     def copied(self, place: Place, picture: Picture) -> list[tuple[Address, dict[str, Any]]]:
         """Nothing: there are only references."""
         return []
 
-    def copies(self, place: Place, parts: Sequence[Metadata]) -> list[Address]:
+    def copies(self, place: Place, parts: Sequence[Part]) -> list[Address]:
         """Nowhere."""
         return []
 
@@ -132,6 +129,22 @@ class BlockSection:
             if edition.version == reference.version:
                 return content_of(edition.value)
         return None
+
+
+def references(parts: Sequence[Part]) -> Picture:
+    """What the parts say."""
+    return {
+        _block(fields, user_id): Reference(int(version), datetime.fromisoformat(created))
+        for user_id, value in parts
+        for *fields, version, created in value["blocks"]
+    }
+
+
+def _block(fields: Sequence[Any], user_id: str | None) -> Address:
+    address = address_from(fields, user_id)
+    if address.shelf is not Shelf.BLOCK:
+        raise ValueError(address.shelf)
+    return address
 
 
 def _reference(document: Document) -> Reference:

@@ -8,9 +8,9 @@ from typing import Any
 
 from remanence.layers.snapshots.packing import chunks, packed, unpacked
 from remanence.layers.snapshots.past import at_version, differing
-from remanence.layers.snapshots.section import Changes, Place, Restoring, settled
+from remanence.layers.snapshots.section import Changes, Part, Place, Restoring, settled
 from remanence.model.document import Address
-from remanence.model.memory import MemoryRecord, Metadata, State
+from remanence.model.memory import MemoryRecord, State
 from remanence.model.scope import Reach
 from remanence.model.snapshot import MemoryChange
 from remanence.ports.store import Store
@@ -53,28 +53,24 @@ class MemorySection:
         """How many are active."""
         return {"memories": len(picture.active)}
 
-    def parts(self, picture: Memories) -> list[dict[str, Any]]:
+    def parts(self, place: Place, picture: Memories) -> list[Part]:
         """The references, packed."""
         sorts = {"active": picture.active, "others": picture.others}
         return [
-            {which: packed(dict(some))}
+            Part(place.user_id, {which: packed(dict(some))})
             for which, versions in sorts.items()
             for some in chunks(list(versions.items()), PER_PART)
         ]
 
-    def picture(self, place: Place, parts: Sequence[Metadata]) -> Memories:
+    def picture(self, place: Place, parts: Sequence[Part]) -> Memories:
         """The references that were packed."""
-        sorts: dict[str, dict[str, int]] = {"active": {}, "others": {}}
-        for part in parts:
-            for which, text in part.items():
-                sorts[which] |= unpacked(text)
-        return Memories(**sorts)
+        return references(parts)
 
     def copied(self, place: Place, picture: Memories) -> list[tuple[Address, dict[str, Any]]]:
         """Nothing: there are only references."""
         return []
 
-    def copies(self, place: Place, parts: Sequence[Metadata]) -> list[Address]:
+    def copies(self, place: Place, parts: Sequence[Part]) -> list[Address]:
         """Nowhere."""
         return []
 
@@ -144,6 +140,15 @@ class MemorySection:
 
     def _get(self, ids: Sequence[str]) -> list[MemoryRecord]:
         return self._store.get(self._tenant, ids)
+
+
+def references(parts: Sequence[Part]) -> Memories:
+    """What the parts say."""
+    sorts: dict[str, dict[str, int]] = {"active": {}, "others": {}}
+    for part in parts:
+        for which, text in part.value.items():
+            sorts[which] |= unpacked(text, PER_PART)
+    return Memories(**sorts)
 
 
 def _changed(was: MemoryRecord, now: MemoryRecord, fields: tuple[str, ...]) -> MemoryChange:

@@ -22,13 +22,27 @@ def packed(versions: Mapping[str, int]) -> str:
     return b64encode(zlib.compress(ids + numbers)).decode("ascii")
 
 
-def unpacked(text: str) -> dict[str, int]:
-    """What `packed` packed, in the same order."""
-    raw = zlib.decompress(b64decode(text))
-    count = len(raw) // (ID_BYTES + NUMBER_BYTES)
+def unpacked(text: str, most: int) -> dict[str, int]:
+    """What `packed` packed, in order; `ValueError` if that it is not, or more than `most`."""
+    raw = _unpressed(b64decode(text, validate=True), most * (ID_BYTES + NUMBER_BYTES))
+    count, rest = divmod(len(raw), ID_BYTES + NUMBER_BYTES)
+    if rest:
+        raise ValueError("The references are cut off.")
     digits = raw[: count * ID_BYTES].hex()
     numbers = np.frombuffer(raw, "<u4", count, count * ID_BYTES).tolist()
     return {_id(digits, n): number for n, number in enumerate(numbers)}
+
+
+def _unpressed(data: bytes, most: int) -> bytes:
+    """Few bytes can unpack to very many, so only so many are unpacked."""
+    unpacking = zlib.decompressobj()
+    try:
+        raw = unpacking.decompress(data, most + 1)
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
+    if len(raw) > most or not unpacking.eof:
+        raise ValueError("The references are cut off, or more than there can be.")
+    return raw
 
 
 def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

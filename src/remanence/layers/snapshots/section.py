@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from remanence.errors import Conflict, NotFound
+from remanence.layers.ownership import session_of
+from remanence.layers.snapshots.packing import chunks
 from remanence.model.document import Address, Document, Shelf
 from remanence.model.memory import Metadata
 from remanence.model.scope import Reach
@@ -16,12 +18,12 @@ from remanence.ports.store import Documents
 
 P = TypeVar("P")
 C = TypeVar("C")
+R = TypeVar("R")
 
 # What the addresses of snapshots and of their parts have for a session, so that snapshots are
-# listed without reading what they hold; no session is named so.
+# listed without reading what they hold, and each one's parts are found; no session is named so.
 HEADS = "snapshots/9f2c41d7"
-PARTS = "snapshot-parts/9f2c41d7"
-NAMED_BY_SESSION = (Shelf.SESSION, Shelf.CONVERSATION)
+PARTS = "snapshot-parts/9f2c41d7/"
 TRIES = 50
 PAGE = 10_000
 
@@ -38,10 +40,18 @@ class Place:
         """The document that says what the snapshot is."""
         return Address(shelf=Shelf.SNAPSHOT, name=self.name, user_id=self.user_id, session_id=HEADS)
 
-    def part(self, section: str, number: int) -> Address:
-        """One of the documents that hold a section."""
-        name = f"{self._key()}.{section}.{number}"
-        return Address(shelf=Shelf.SNAPSHOT, name=name, user_id=self.user_id, session_id=PARTS)
+    @property
+    def parts(self) -> str:
+        """What the parts have for a session."""
+        return PARTS + self._key()
+
+    def part(self, section: str, mark: str, user_id: str | None) -> Address:
+        """One of the documents that hold a section. It belongs to the user it tells of.
+
+        So whoever erases all that a user has finds what everybody's snapshot says of the user.
+        """
+        name = f"{section}.{mark}"
+        return Address(shelf=Shelf.SNAPSHOT, name=name, user_id=user_id, session_id=self.parts)
 
     def copy(self, of: Address) -> Address:
         """The copy of a document. It belongs to the document's own user, agent and session.
@@ -50,7 +60,7 @@ class Place:
         """
         return Address(
             shelf=Shelf.SNAPSHOT,
-            name=f"{self._key()}.{_digest(of.shelf, of.name)}",
+            name=f"{self._key()}.{digest_of(of)}",
             user_id=of.user_id,
             agent_id=of.agent_id,
             session_id=session_of(of),
@@ -58,6 +68,13 @@ class Place:
 
     def _key(self) -> str:
         return _digest(self.name, self.user_id or "")
+
+
+class Part(NamedTuple):
+    """Some of a section, and the user it tells of."""
+
+    user_id: str | None
+    value: Metadata
 
 
 class Changes(NamedTuple, Generic[C]):
@@ -69,11 +86,12 @@ class Changes(NamedTuple, Generic[C]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restoring:
-    """Who restores which snapshot, and when."""
+    """Who restores which snapshot, and when; `undo` keeps what the restore replaces."""
 
     name: str
     at: datetime
     actor: str | None
+    undo: Place
 
     @property
     def reason(self) -> str:
@@ -95,16 +113,16 @@ class Section(Protocol[P, C]):
     def counts(self, picture: P) -> dict[str, int]:
         """How much the picture holds, by what people call it."""
 
-    def parts(self, picture: P) -> list[dict[str, Any]]:
+    def parts(self, place: Place, picture: P) -> list[Part]:
         """The picture as values of documents, each of a size that every store takes."""
 
     def copied(self, place: Place, picture: P) -> list[tuple[Address, dict[str, Any]]]:
         """What is kept beside the parts, at addresses that the parts lead to."""
 
-    def copies(self, place: Place, parts: Sequence[Metadata]) -> list[Address]:
+    def copies(self, place: Place, parts: Sequence[Part]) -> list[Address]:
         """Where that is."""
 
-    def picture(self, place: Place, parts: Sequence[Metadata]) -> P:
+    def picture(self, place: Place, parts: Sequence[Part]) -> P:
         """The picture that the parts and what is beside them show."""
 
     def changes(self, before: P, after: P, names: tuple[str, str]) -> Changes[C]:
@@ -112,11 +130,6 @@ class Section(Protocol[P, C]):
 
     def restore(self, wanted: P, present: P, by: Restoring) -> None:
         """Make what is there what the picture shows; doing it again changes nothing more."""
-
-
-def session_of(address: Address) -> str | None:
-    """The session that a document belongs to, by its address or by its name."""
-    return address.name if address.shelf in NAMED_BY_SESSION else address.session_id
 
 
 def everything(store: Documents, reach: Reach, shelf: Shelf) -> list[Document]:
@@ -140,20 +153,46 @@ def settled(act: Callable[[], None]) -> None:
 
 
 def address_fields(address: Address) -> list[str | None]:
-    """An address as JSON."""
-    owner = [address.user_id, address.agent_id, address.session_id]
-    return [str(address.shelf), address.name, *owner]
+    """An address as JSON, but for the user."""
+    return [str(address.shelf), address.name, address.agent_id, address.session_id]
 
 
-def address_from(fields: Sequence[Any]) -> Address:
+def address_from(fields: Sequence[Any], user_id: str | None) -> Address:
     """The address of such JSON."""
-    shelf, name, user, agent, session = fields
-    return Address(shelf=Shelf(shelf), name=name, user_id=user, agent_id=agent, session_id=session)
+    shelf, name, agent, session = fields
+    owner = {"user_id": user_id, "agent_id": agent, "session_id": session}
+    return Address(shelf=Shelf(shelf), name=name, **owner)
+
+
+def by_user(
+    rows: Iterable[tuple[str | None, R]], size: int
+) -> Iterator[tuple[str | None, Sequence[R]]]:
+    """The rows of each user, in runs of at most `size`."""
+    sorted_out: dict[str | None, list[R]] = {}
+    for user_id, row in rows:
+        sorted_out.setdefault(user_id, []).append(row)
+    for user_id, some in sorted_out.items():
+        for run in chunks(some, size):
+            yield user_id, run
+
+
+def is_copy(address: Address, original: Address) -> bool:
+    """Whether a snapshot keeps a copy of the document there, as far as the name tells."""
+    return address.name.endswith(f".{digest_of(original)}")
+
+
+def digest_of(original: Address) -> str:
+    """What the copies of a document are known by, among those of its user and session."""
+    return _digest(original.shelf, original.name)
 
 
 def union(before: Mapping[Address, object], after: Mapping[Address, object]) -> list[Address]:
     """The addresses in either, in a fixed order."""
-    return sorted({*before, *after}, key=lambda one: [field or "" for field in address_fields(one)])
+    return sorted({*before, *after}, key=_order)
+
+
+def _order(address: Address) -> list[str]:
+    return [field or "" for field in (*address_fields(address), address.user_id)]
 
 
 def _digest(*names: str) -> str:

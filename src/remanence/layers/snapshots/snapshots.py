@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from remanence.clock import Clock
-from remanence.errors import Conflict, InvalidInput, NotFound
+from remanence.errors import Conflict, InvalidInput, NotFound, StoreCorrupt
 from remanence.layers.snapshots.blocks import BlockSection
 from remanence.layers.snapshots.documents import DocumentSection
 from remanence.layers.snapshots.memories import MemorySection
-from remanence.layers.snapshots.packing import chunks
-from remanence.layers.snapshots.section import HEADS, Place, Restoring, Section, everything
+from remanence.layers.snapshots.section import HEADS, Part, Place, Restoring, Section, everything
 from remanence.model import accept
-from remanence.model.document import Discard, Document, Put, Shelf
+from remanence.model.document import Address, Discard, Document, Put, Shelf
 from remanence.model.memory import Metadata
 from remanence.model.scope import Reach
 from remanence.model.snapshot import Restored, Snapshot, SnapshotDiff
@@ -23,8 +24,8 @@ from remanence.ports.store import Store
 from remanence.remember.writer import Writer
 
 MAX_NAME = 128
-PARTS_AT_ONCE = 8
 SCOPE = ("user_id", "agent_id", "session_id", "all_users")
+UNREADABLE = (KeyError, TypeError, ValueError, AttributeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ class Snapshots:
             all_users=accept.truth_of("all_users", all_users),
         )
         found = everything(self._store, reach, Shelf.SNAPSHOT)
-        return [self._snapshot(one) for one in found if "scope" in one.value]
+        return [self._snapshot(one) for one in found]
 
     def get(self, name: str, *, user_id: str | None = None) -> Snapshot:
         """The user's snapshot of that name; else `NotFound`."""
@@ -139,7 +140,12 @@ class Snapshots:
         if accept.truth_of("dry_run", dry_run) or diff.same:
             return Restored(diff=diff, undo=None, dry_run=dry_run)
         undo = self._keep_for_undo(snapshot, wanted, present)
-        restoring = Restoring(name=snapshot.name, at=self._clock.now(), actor=by)
+        restoring = Restoring(
+            name=snapshot.name,
+            at=self._clock.now(),
+            actor=by,
+            undo=Place(undo, snapshot.scope.user_id),
+        )
         for section in self._sections:
             section.restore(
                 wanted.pictures[section.name], present.pictures[section.name], restoring
@@ -149,14 +155,15 @@ class Snapshots:
         return Restored(diff=diff, undo=undo)
 
     def delete(self, name: str, *, user_id: str | None = None) -> None:
-        """Remove the snapshot; what it refers to stays."""
+        """Remove the snapshot, also one that cannot be read; what it refers to stays."""
         place = Place(name_of(name), user_id)
-        head = self._head(place)
-        gone = [place.head]
+        self._head(place)
+        found = self._parts(place, Reach(tenant=self._tenant, all_users=True))
+        gone = [place.head, *(one.address for one in found)]
         for section in self._sections:
-            count = head.value["parts"][section.name]
-            gone += [place.part(section.name, n) for n in range(count)]
-            gone += section.copies(place, self._parts(place, section.name, count))
+            for part in _of(section.name, found):
+                with suppress(*UNREADABLE):
+                    gone += section.copies(place, [part])
         self._store.put(self._tenant, [Discard(address=address) for address in gone])
 
     # -- inside
@@ -166,16 +173,13 @@ class Snapshots:
 
     def _opened(self, snapshot: Snapshot) -> Album:
         place = Place(snapshot.name, snapshot.scope.user_id)
-        counts = self._head(place).value["parts"]
-        return Album(
-            snapshot.name,
-            {
-                section.name: section.picture(
-                    place, self._parts(place, section.name, counts[section.name])
-                )
+        parts = self._parts(place, snapshot.scope)
+        with _readable(snapshot.name):
+            pictures = {
+                section.name: section.picture(place, _of(section.name, parts))
                 for section in self._sections
-            },
-        )
+            }
+        return Album(snapshot.name, pictures)
 
     def _diff(self, before: Album, after: Album, other: str | None) -> SnapshotDiff:
         names = (before.name, after.name)
@@ -216,18 +220,17 @@ class Snapshots:
     def _keep(self, place: Place, reach: Reach, album: Album, note: str | None) -> Snapshot:
         at = self._clock.now()
         pictures = [(section, album.pictures[section.name]) for section in self._sections]
-        parts = {section.name: section.parts(picture) for section, picture in pictures}
+        parts = {section.name: section.parts(place, picture) for section, picture in pictures}
         counts = [section.counts(picture) for section, picture in pictures]
         head = {
             "scope": {name: getattr(reach, name) for name in SCOPE},
             "counts": {name: n for some in counts for name, n in some.items()},
             "note": note,
-            "parts": {name: len(made) for name, made in parts.items()},
         }
         kept_too = [
-            (place.part(name, n), value)
+            (place.part(name, str(n), part.user_id), part.value)
             for name, made in parts.items()
-            for n, value in enumerate(made)
+            for n, part in enumerate(made)
         ]
         for section, picture in pictures:
             kept_too += section.copied(place, picture)
@@ -239,6 +242,7 @@ class Snapshots:
             raise Conflict(
                 f"There is a snapshot {place.name!r} already; delete it or take another name."
             ) from error
+        self._documents.recheck(place, album.pictures[self._documents.name])
         return self._snapshot(kept[0])
 
     def _head(self, place: Place) -> Document:
@@ -247,27 +251,48 @@ class Snapshots:
             raise NotFound(f"There is no snapshot {place.name!r} here; list shows which there are.")
         return found[0]
 
-    def _parts(self, place: Place, section: str, count: int) -> builtins.list[Metadata]:
-        addresses = [place.part(section, n) for n in range(count)]
-        return [
-            document.value
-            for some in chunks(addresses, PARTS_AT_ONCE)
-            for document in self._store.documents(self._tenant, some)
-        ]
+    def _parts(self, place: Place, scope: Reach) -> builtins.list[Document]:
+        """The parts that belong to users in the scope: nobody's snapshot holds another's."""
+        reach = replace(scope, agent_id=None, session_id=place.parts)
+        return everything(self._store, reach, Shelf.SNAPSHOT)
 
     def _snapshot(self, head: Document) -> Snapshot:
-        return Snapshot(
-            name=head.address.name,
-            at=head.created_at,
-            scope=Reach(tenant=self._tenant, **head.value["scope"]),
-            counts=head.value["counts"],
-            note=head.value["note"],
-        )
+        with _readable(head.address.name):
+            return snapshot_of(self._tenant, head.address, head.value, head.created_at)
 
 
 def name_of(name: object) -> str:
     """A snapshot's name, or `InvalidInput`."""
     return accept.text_of("name", name, MAX_NAME)
+
+
+def snapshot_of(tenant: str, head: Address, value: Metadata, at: datetime) -> Snapshot:
+    """The snapshot that a head tells of; it is of the user that has it, or of everybody."""
+    scope = Reach(tenant=tenant, **value["scope"])
+    if scope.user_id != head.user_id:
+        raise ValueError("It is of another user.")
+    counts = {name: int(count) for name, count in value["counts"].items()}
+    note = accept.label_of("note", value["note"])
+    return Snapshot(name=head.name, at=at, scope=scope, counts=counts, note=note)
+
+
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    try:
+        yield
+    except UNREADABLE as error:
+        raise StoreCorrupt(
+            f"The snapshot {name!r} cannot be read; run `rem doctor`, or remove it with `delete`."
+        ) from error
+
+
+def _of(section: str, parts: Sequence[Document]) -> list[Part]:
+    """The parts of one section."""
+    return [
+        Part(one.address.user_id, one.value)
+        for one in parts
+        if one.address.name.startswith(f"{section}.")
+    ]
 
 
 def _both(before: Album, after: Album, section: str) -> tuple[Any, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any
@@ -70,10 +70,16 @@ class PostgresDocuments:
         return [self._document(found[place], tenant) for place in places if place in found]
 
     def shelved(
-        self, reach: Reach, shelf: Shelf, *, limit: int = 100, offset: int = 0
+        self,
+        reach: Reach,
+        shelf: Shelf,
+        *,
+        agents: Sequence[str | None] | None = None,
+        limit: int = 100,
+        offset: int = 0,
     ) -> list[Document]:
         """A shelf's documents in reach, the one last put first; ties by address."""
-        condition = within(reach)
+        condition = within(reach, agents)
         asked = (str(Shelf(shelf)), *condition.values, limit, offset)
 
         def work(session: Session) -> list[Row]:
@@ -112,16 +118,21 @@ class PostgresDocuments:
             yield from chunk
             after = place_of(chunk[-1][0].address)
 
-    def adopt(self, tenant: str, documents: Sequence[Standing]) -> None:
+    def adopt(
+        self,
+        tenant: str,
+        documents: Sequence[Standing],
+        expected: Mapping[Address, int] | None = None,
+    ) -> None:
         """Take documents over as they are; what stood at their addresses is replaced."""
-        asked = ready_to_adopt(documents)
-        places = {place for _, place in asked}
+        asked = ready_to_adopt(documents, expected)
+        places = {one.place for one in asked}
 
         def work(session: Session) -> None:
             shelves = Shelves(tenant, self._database.digest_key, places)
             _lock(session, shelves, places)
-            for standing, place in asked:
-                shelves.adopt(standing, place)
+            for one in asked:
+                shelves.adopt(one)
             _store(session, shelves.held.values())
 
         if documents:

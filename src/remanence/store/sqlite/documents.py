@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
@@ -53,10 +53,16 @@ class SqliteDocuments:
             return [self._document(row, tenant) for row in found if row is not None]
 
     def shelved(
-        self, reach: Reach, shelf: Shelf, *, limit: int = 100, offset: int = 0
+        self,
+        reach: Reach,
+        shelf: Shelf,
+        *,
+        agents: Sequence[str | None] | None = None,
+        limit: int = 100,
+        offset: int = 0,
     ) -> list[Document]:
         """A shelf's documents in reach, the one last put first; ties by address."""
-        condition = within(reach)
+        condition = within(reach, agents)
         asked = (reach.tenant, str(Shelf(shelf)), *condition.values, limit, offset)
         with self._database.reading() as connection:
             rows = connection.execute(statement("shelved", condition), asked).fetchall()
@@ -90,13 +96,18 @@ class SqliteDocuments:
                     yield self._document(row, tenant), found
             after = places[-1]
 
-    def adopt(self, tenant: str, documents: Sequence[Standing]) -> None:
+    def adopt(
+        self,
+        tenant: str,
+        documents: Sequence[Standing],
+        expected: Mapping[Address, int] | None = None,
+    ) -> None:
         """Take documents over as they are; what stood at their addresses is replaced."""
-        asked = ready_to_adopt(documents)
+        asked = ready_to_adopt(documents, expected)
         with self._database.writing() as connection:
-            shelves = self._found(connection, tenant, [place for _, place in asked])
-            for standing, place in asked:
-                shelves.adopt(standing, place)
+            shelves = self._found(connection, tenant, [one.place for one in asked])
+            for one in asked:
+                shelves.adopt(one)
             replaced = any(held.key is not None for held in shelves.held.values())
             _store(connection, tenant, shelves.held.values())
         self._eraser.after_write(replaced)

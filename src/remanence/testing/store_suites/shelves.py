@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import product
 
 import pytest
 
@@ -78,6 +79,26 @@ class ShelfSuite:
                 assert document.value == {"at": "/".join(map(str, owner))}
                 assert _reached(reach, address)
 
+    def test_a_shelf_shows_only_the_agents_asked_for(self, store: Store) -> None:
+        for at, (user, agent) in enumerate(product((None, "a"), (None, "x", "y", "z"))):
+            put(store, replace(block(f"{agent}", user), agent_id=agent), at=NOW + at * SECOND)
+        own, shared = Reach(tenant="t", user_id="a"), Reach(tenant="t", user_id="a",
+                                                            include_shared=True)  # fmt: skip
+        asked: list[tuple[Reach, list[str | None], list[str]]] = [
+            (own, ["x", "z"], ["z", "x"]),
+            (own, [None, "y"], ["y", "None"]),
+            (own, ["nobody"], []),
+            (own, [], []),
+            (shared, [None, "x"], ["x", "None", "x", "None"]),
+            (replace(own, agent_id="x"), [None, "x"], ["x"]),
+            (replace(own, agent_id="x"), ["y"], []),
+        ]
+        for reach, agents, wanted in asked:
+            assert names(store.shelved(reach, Shelf.BLOCK, agents=agents)) == wanted
+        assert len(store.shelved(own, Shelf.BLOCK, agents=None)) == 4
+        paged = store.shelved(shared, Shelf.BLOCK, agents=[None, "x"], limit=2, offset=1)
+        assert names(paged) == ["None", "x"]
+
     def test_documents_expire_at_their_moment(self, store: Store) -> None:
         ends = {"early": -1, "now": 0, "late": 1}
         for name, seconds in ends.items():
@@ -146,6 +167,26 @@ class ShelfSuite:
         assert store.editions("t", address) == []
         store.adopt("t", [])
         assert one(store, address) == document
+        assert healthy(store)
+
+    def test_adopt_refuses_a_version_that_was_not_expected(self, store: Store) -> None:
+        here = put(store, block("here"), {"n": 1}, keep=True)
+        new, other = replace(here, address=block("new")), replace(here, value={"n": 2}, version=7)
+        for expected in (
+            {here.address: 0, new.address: 0},
+            {here.address: 2, new.address: 0},
+            {here.address: 1, new.address: 1},
+        ):
+            with pytest.raises(Conflict):
+                store.adopt("t", [(new, ()), (other, ())], expected)
+            with pytest.raises(Conflict):
+                store.adopt("nobody", [(other, ())], {here.address: 1})
+        assert [document for document, _ in store.scan_documents("t")] == [here]
+        assert len(store.editions("t", here.address)) == 1
+        store.adopt("t", [(new, ()), (other, ())], {here.address: 1, new.address: 0})
+        assert store.documents("t", [here.address, new.address]) == [other, new]
+        store.adopt("t", [(here, ())], {new.address: 9})
+        assert one(store, here.address) == here
         assert healthy(store)
 
     def test_editions_that_cannot_be_are_not_adopted(self, store: Store) -> None:

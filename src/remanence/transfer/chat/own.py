@@ -61,13 +61,18 @@ class Loose:
         )
 
 
+def _has_words(given: Mapping[str, Any]) -> bool:
+    content = given.get("content")
+    return isinstance(content, str) and bool(content.strip())
+
+
 def _read(given: Any, number: int, max_text: int) -> Read:
     try:
         read = message_of(given, number)
     except InvalidInput as error:
         return Passed(Reason.BROKEN, None, str(error))
     if read is None:
-        return Passed(Reason.WORDLESS)
+        return Passed(Reason.RECALLED if _has_words(given) else Reason.WORDLESS)
     if len(read.content) > max_text:
         return Passed(Reason.UNSTORABLE, read.id, f"content is longer than {max_text:,} characters")
     return read

@@ -24,6 +24,7 @@ class Reason(StrEnum):
     WORDLESS = "without words"
     CALL = "tool call"
     THOUGHT = "thoughts of a model"
+    RECALLED = "only repeats what was recalled"
     TWICE = "twice in a conversation"
     UNSTORABLE = "cannot be stored"
 

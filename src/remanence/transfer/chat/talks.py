@@ -15,6 +15,7 @@ from remanence.errors import InvalidInput
 from remanence.model import accept
 from remanence.model.memory import EMPTY, Metadata
 from remanence.model.scope import check_name
+from remanence.remember.echo import unechoed
 from remanence.remember.messages import Message
 from remanence.transfer.chat.report import Reason, Skipped
 
@@ -142,9 +143,12 @@ def message(
     known = id if isinstance(id, str) else None
     if not content or not content.strip():
         return Passed(Reason.WORDLESS, known)
+    own = unechoed(content)
+    if own is None:
+        return Passed(Reason.RECALLED, known)
     try:
         return Message(
-            content=accept.text_of("content", content, max_text),
+            content=accept.text_of("content", own, max_text),
             role=accept.label_of("role", role),
             name=accept.label_of("name", name or None),
             at=at,

@@ -12,9 +12,11 @@ from remanence.transfer.chat.files import Readable
 
 CHUNK = 1 << 20
 MAX_VALUE = 64 << 20  # characters; the longest conversation known to anybody is a tenth of it
+ESCAPE = 6  # characters of the longest
 NEAR = 16  # a literal or an escape that the end of a chunk cut in two is no longer than that
 
 _SPACE = " \t\r\n"
+_WORDS = ("true", "false", "null", "-")
 
 
 class Values:
@@ -32,6 +34,7 @@ class Values:
         self._before = 0  # characters let go of
         self._read = 0
         self._ended = False
+        self._given = False
 
     def __iter__(self) -> Iterator[Any]:
         first = self._next()
@@ -44,7 +47,7 @@ class Values:
         self._at += 1
         yield from self._items()
         if self._next():
-            raise self._broken("something follows the end of the list")
+            raise self._no_json("something follows the end of the list")
 
     @property
     def read(self) -> int:
@@ -59,8 +62,10 @@ class Values:
                 self._at += 1
                 self._next()
                 yield self._value()
+        if not self._next():
+            raise self._cut_off()
         if self._next() != "]":
-            raise self._broken("the list does not go on")
+            raise self._no_json("the list does not go on")
         self._at += 1
 
     def _next(self) -> str:
@@ -78,19 +83,20 @@ class Values:
             try:
                 value, end = self._json.raw_decode(self._held, self._at)
             except json.JSONDecodeError as error:
-                if not (self._is_cut(error) and self._more()):
-                    raise self._broken(error.msg) from None
+                if not (self._may_go_on(error) and self._more()):
+                    raise self._broken(error) from None
             except (ValueError, RecursionError) as error:
-                raise self._broken(str(error)[:80]) from None
+                raise self._no_json(str(error)[:80]) from None
             else:
                 length = end - self._at
                 near = end > len(self._held) - NEAR and not isinstance(value, dict | list | str)
                 if near and self._more():
                     continue  # a number may go on
                 self._at += length
+                self._given = True
                 return value
 
-    def _is_cut(self, error: json.JSONDecodeError) -> bool:
+    def _may_go_on(self, error: json.JSONDecodeError) -> bool:
         """Whether more of the file may mend it."""
         return error.msg.startswith("Unterminated string") or error.pos > len(self._held) - NEAR
 
@@ -110,24 +116,43 @@ class Values:
         try:
             self._held += self._bytes.decode(raw, final=self._ended)
         except UnicodeDecodeError:
-            raise self._broken("it is not UTF-8") from None
+            raise (self._cut_off() if self._ended else self._no_json("it is not UTF-8")) from None
         return not self._ended
 
     def _let_go(self) -> None:
         self._before += self._at
         self._held, self._at = self._held[self._at :], 0
 
-    def _broken(self, why: str) -> InvalidInput:
-        place = self._before + self._at
-        if self._ended:
+    def _broken(self, error: json.JSONDecodeError) -> InvalidInput:
+        """What more of the file would mend was cut off, anything else is no JSON."""
+        rest = error.doc[error.pos :].strip()
+        in_string = error.msg.startswith("Unterminated")
+        in_escape = error.msg.startswith("Invalid \\") and len(rest) < ESCAPE
+        begun = any(word.startswith(rest) for word in _WORDS)
+        cut = self._ended and (in_string or in_escape or begun)
+        return self._cut_off() if cut else self._no_json(error.msg)
+
+    def _cut_off(self) -> InvalidInput:
+        return InvalidInput(
+            f"The file ends early, in what begins at character {self._place:,}: it was cut off. "
+            "Get the whole file and import it again; what came before is passed over then."
+        )
+
+    def _no_json(self, why: str) -> InvalidInput:
+        if not self._given:
+            start = self._held[self._at :][:20]
             return InvalidInput(
-                f"The file ends early, in what begins at character {place:,}: it was cut off. "
-                "Get the whole file and import it again; what came before is passed over then."
+                f"The file is not JSON: it begins with {start!r} ({why}). Chats are read from the "
+                "JSON or the .zip that a service exports, or from your own JSON."
             )
         return InvalidInput(
-            f"The file is not JSON at or after character {place:,} ({why}); check the file. "
+            f"The file is not JSON at or after character {self._place:,} ({why}); check the file. "
             "What came before stays here."
         )
+
+    @property
+    def _place(self) -> int:
+        return self._before + self._at
 
 
 def _refused(word: str) -> NoReturn:
