@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DATA ?= ../shared/bench
 
-.PHONY: run test test-llm check format bench bench-recall bench-speed bench-scale train model services wheel docs clean
+.PHONY: run test test-llm check format bench bench-recall bench-context bench-speed bench-scale train model services wheel docs clean
 
 run: model
 	@$(BIN)/rem demo
@@ -45,12 +45,17 @@ wheel: model
 train: model
 	$(BIN)/python bench/train_ranker.py --data $(DATA)
 
-bench: bench-recall bench-speed bench-scale
+bench: bench-recall bench-context bench-speed bench-scale
 	$(BIN)/python bench/report.py
 
 bench-recall: model
 	@mkdir -p bench/results
 	$(BIN)/rem bench recall --data $(DATA) --work .bench --json > bench/results/recall.json
+
+bench-context: model
+	$(BIN)/rem bench context --data $(DATA)
+	$(BIN)/rem bench summaries --data $(DATA)
+	$(BIN)/python bench/context_speed.py
 
 bench-scale: model services
 	cd bench && ../$(BIN)/python scale.py --out results/scale.json
