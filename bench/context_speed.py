@@ -55,7 +55,9 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--size", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "context.json")
+    parser.add_argument(
+        "--out", type=Path, default=Path(__file__).parent / "results" / "context.json"
+    )
     parser.add_argument("--work", type=Path, help="folder for the database (default: temporary)")
     parser.add_argument("--folder", help=argparse.SUPPRESS)
     return parser.parse_args()

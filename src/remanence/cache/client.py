@@ -18,8 +18,10 @@ from remanence.cache.servers import (
     Server,
     Servers,
     reason_of,
+    size_of,
 )
 from remanence.forks import ForkSafeLock
+from remanence.ports.cache import CacheStats
 
 CONNECT_TIMEOUT_S = 0.25
 TIMEOUT_S = 0.25
@@ -96,6 +98,20 @@ class Client:
         """What is wrong; empty when all is well."""
         refused = "; ".join(f"{doing}: {why}" for doing, why in self._refusals.items() if why)
         return "closed" if self.closed else self._servers().why() or refused
+
+    def stats(self, hits: int, misses: int) -> CacheStats:
+        """Size and health of the servers, beside what a process made of them."""
+        sizes = [size_of(server) for server in self.all()]
+        detail = self.why()
+        return CacheStats(
+            kind="redis",
+            healthy=not detail,
+            entries=sum(entries for entries, _ in sizes),
+            bytes_used=sum(used for _, used in sizes),
+            hits=hits,
+            misses=misses,
+            detail=detail,
+        )
 
     def close(self) -> None:
         """Release the connections; from then on there are no answers. Safe to call twice."""

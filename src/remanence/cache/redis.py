@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Unpack
 
 from remanence.cache.client import Client, Habits, life
-from remanence.cache.servers import size_of
 from remanence.forks import ForkSafeLock
 from remanence.ports.cache import CacheStats
 
@@ -50,17 +49,7 @@ class RedisCache:
 
     def stats(self) -> CacheStats:
         """Size, health and use. It asks the servers, unless one has failed just now."""
-        sizes = [size_of(server) for server in self._client.all()]
-        detail = self._client.why()
-        return CacheStats(
-            kind="redis",
-            healthy=not detail,
-            entries=sum(entries for entries, _ in sizes),
-            bytes_used=sum(used for _, used in sizes),
-            hits=self._hits,
-            misses=self._misses,
-            detail=detail,
-        )
+        return self._client.stats(self._hits, self._misses)
 
     def close(self) -> None:
         """Release the connections; from then on it gives nothing."""

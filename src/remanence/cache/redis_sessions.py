@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Any, Unpack
 
 from remanence.cache.client import Client, Habits, KeyedCommand, life
-from remanence.cache.servers import size_of
 from remanence.cache.session_fields import (
     FIELDS,
     moment,
@@ -176,17 +175,7 @@ class RedisSessionCache:
 
     def stats(self) -> CacheStats:
         """Size and health of the servers, and use by this process."""
-        sizes = [size_of(server) for server in self._client.all()]
-        detail = self._client.why()
-        return CacheStats(
-            kind="redis",
-            healthy=not detail,
-            entries=sum(entries for entries, _ in sizes),
-            bytes_used=sum(used for _, used in sizes),
-            hits=self._hits,
-            misses=self._misses,
-            detail=detail,
-        )
+        return self._client.stats(self._hits, self._misses)
 
     def close(self) -> None:
         """Release the connections; from then on it gives nothing."""
