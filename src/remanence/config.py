@@ -160,8 +160,8 @@ HELP: Mapping[str, str] = {
     "index_timeout_s": "how long a search waits for Qdrant or Chroma before it does without",
     "index_replicas": "copies of every vector in a Qdrant cluster",
     "index_shards": "shards of the Qdrant collection; 0 lets Qdrant choose",
-    "cache_url": "keep search results: `local`, `redis://…`, `rediss://…` or "
-    "`redis+cluster://…`; empty: no cache",
+    "cache_url": "keep search results, and on a server copies of sessions: `local`, `redis://…`, "
+    "`rediss://…` or `redis+cluster://…`; empty: no cache",
     "cache_ttl_s": "how long a search result is kept; any write to what it covers ends it at once",
     "session_ttl_s": "how long a session and its working memory live after their last use",
     "window_messages": "the short-term window: so many of the newest messages at most",

@@ -309,8 +309,8 @@ class Memory:
     ) -> Cleanup:
         """Archive what is older than `max_age_days` and less important than `min_importance`.
 
-        Pinned memories stay. A clock that stands years after the last write is not believed:
-        pass `now` to say that it is right.
+        Pinned memories stay, and so do summaries of what is archived. A clock that stands years
+        after the last write is not believed: pass `now` to say that it is right.
         """
         reach = self._reach(user_id, all_users=all_users)
         dry_run = accept.truth_of("dry_run", dry_run)
