@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from remanence import Memory
-from remanence.layers.snapshots.past import COMPARED
 from remanence.model.document import Shelf
 from remanence.model.scope import Reach
+from remanence.remember.past import COMPARED
 from remanence.testing.services.postgres import Databases
 
 PROCESSES = 4

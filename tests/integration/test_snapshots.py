@@ -14,10 +14,10 @@ from remanence import Memory
 from remanence.clock import FixedClock
 from remanence.errors import Conflict, InvalidInput, NotFound
 from remanence.layers.snapshots import memories as memories_section
-from remanence.layers.snapshots.past import COMPARED
 from remanence.model.document import Shelf
 from remanence.model.scope import Reach
 from remanence.model.snapshot import Snapshot
+from remanence.remember.past import COMPARED
 from remanence.testing.services.postgres import Databases
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)

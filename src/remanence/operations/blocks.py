@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 
 from remanence.model.block import Block
@@ -21,6 +22,21 @@ class Owner:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labelled(Owner):
     """One block."""
+
+    label: str = given("the block's label, such as persona or human", ..., positional=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed(Owner):
+    """Which blocks, now or as they were."""
+
+    as_of: datetime | None = given("as it was then")
+    known_at: datetime | None = given("as it was then: a block has no other time")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen(Listed):
+    """One block, now or as it was."""
 
     label: str = given("the block's label, such as persona or human", ..., positional=True)
 
@@ -106,7 +122,7 @@ class Restore(Edit):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Render(Owner):
+class Render(Listed):
     """All blocks as a prompt has them."""
 
     template: str | None = given("a Jinja2 template; it gets `blocks`")
@@ -120,12 +136,12 @@ BLOCKS = (
     _reads(
         "blocks.list",
         "List the blocks that a user and an agent see.",
-        request=Owner,
+        request=Listed,
         response=Blocks,
         wrap=lambda found: Blocks(blocks=tuple(found)),
         listing="blocks",
     ),
-    _reads("blocks.get", "Show a block.", request=Labelled, response=Block),
+    _reads("blocks.get", "Show a block, as it is or as it was.", request=Seen, response=Block),
     _edits("blocks.create", "Make a block.", request=Create),
     _edits("blocks.append", "Add a line to a block.", request=Append),
     _edits("blocks.replace", "Replace a passage of a block.", request=Replace),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from remanence.clock import Clock
@@ -47,17 +48,35 @@ class Blocks:
 
     # -- see
 
-    def get(self, label: str, *, user_id: str | None = None, agent_id: str | None = None) -> Block:
-        """The block that this user and agent see under the label; `NotFound` if there is none."""
-        return self._finder.seen(Whose(label, user_id, agent_id)).block
+    def get(
+        self,
+        label: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+    ) -> Block:
+        """The block that this user and agent see under the label; `NotFound` if there is none.
+
+        With `as_of` or `known_at`, the block as it was written then: it has no other time.
+        """
+        moment = earlier_of(as_of=as_of, known_at=known_at)
+        return self._finder.seen(Whose(label, user_id, agent_id), moment).block
 
     def list(
-        self, *, user_id: str | None = None, agent_id: str | None = None
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
     ) -> builtins.list[Block]:
         """Every block that is seen: those everybody has in their order, then by label."""
+        moment = earlier_of(as_of=as_of, known_at=known_at)
         usual = [Whose(label, user_id, agent_id) for label in self._finder.limits]
         seen = {whose.label: self._finder.exact(whose, ()) for whose in usual}
-        seen |= {one.address.name: one for one in self._finder.every(user_id, agent_id)}
+        seen |= {one.address.name: one for one in self._finder.every(user_id, agent_id, moment)}
         others = sorted(seen.keys() - self._finder.limits.keys())
         return [seen[label].block for label in (*self._finder.limits, *others)]
 
@@ -66,6 +85,8 @@ class Blocks:
         *,
         user_id: str | None = None,
         agent_id: str | None = None,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
         template: str | None = None,
     ) -> str:
         """The blocks for a prompt: fenced as data, always the same for the same blocks.
@@ -73,7 +94,8 @@ class Blocks:
         A Jinja2 `template` gets `blocks`, each with label, value, characters, limit, description,
         read_only and version.
         """
-        return render(self.list(user_id=user_id, agent_id=agent_id), template)
+        moment = earlier_of(as_of=as_of, known_at=known_at)
+        return render(self.list(user_id=user_id, agent_id=agent_id, known_at=moment), template)
 
     # -- edit
 
@@ -338,6 +360,12 @@ class Blocks:
         check_own(target, whose)
         check_free(target)
         self._store.put(self._tenant, [Discard(address=target.address)])
+
+
+def earlier_of(**moments: datetime | None) -> datetime | None:
+    """The earlier of these moments, None if none is given."""
+    given = (accept.moment_of(name, at) for name, at in moments.items() if at is not None)
+    return min(given, default=None)
 
 
 def value_of(what: str, value: object) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 from typing import NamedTuple
 
 from remanence.errors import InvalidInput, NotFound
@@ -74,9 +76,9 @@ class Finder:
         self._tenant = tenant
         self.limits = {block_label(label): block_limit(n) for label, n in limits.items()}
 
-    def seen(self, whose: Whose) -> Target:
+    def seen(self, whose: Whose, known_at: datetime | None = None) -> Target:
         """The block that is seen, or where the first write of it goes; else `NotFound`."""
-        found = self._documents(whose)
+        found = self._then(self._documents(whose), known_at)
         alive = next((one for one in found if not deleted(one)), None)
         return self.exact(whose, found) if alive is None else self.target(alive)
 
@@ -97,7 +99,9 @@ class Finder:
             raise NotFound(f"There is no block {whose.label!r} here; make it with create.")
         return Target(address, own, self.limits.get(whose.label, USUAL_LIMIT))
 
-    def every(self, user_id: str | None, agent_id: str | None) -> list[Target]:
+    def every(
+        self, user_id: str | None, agent_id: str | None, known_at: datetime | None = None
+    ) -> list[Target]:
         """Every block that this user and agent may see, the most specific of a label last."""
         check_name("agent_id", agent_id)
         reach = Reach(tenant=self._tenant, user_id=user_id, include_shared=user_id is not None)
@@ -109,7 +113,7 @@ class Finder:
             found += page
             if len(page) < PAGE:
                 break
-        alive = [one for one in found if not deleted(one)]
+        alive = [one for one in self._then(found, known_at) if not deleted(one)]
         alive.sort(key=lambda one: rank(one.address), reverse=True)
         return [self.target(one) for one in alive]
 
@@ -124,6 +128,24 @@ class Finder:
 
     def _documents(self, whose: Whose) -> list[Document]:
         return self._store.documents(self._tenant, addresses(*whose))
+
+    def _then(self, found: Sequence[Document], moment: datetime | None) -> Sequence[Document]:
+        """The documents as they were at a moment; those that were not there yet left out."""
+        if moment is None:
+            return found
+        then = (self._at(document, moment) for document in found)
+        return [document for document in then if document is not None]
+
+    def _at(self, document: Document, moment: datetime) -> Document | None:
+        if document.updated_at <= moment:
+            return document
+        written = [
+            e for e in self._store.editions(self._tenant, document.address) if e.at <= moment
+        ]
+        if not written:
+            return None
+        last = written[-1]
+        return replace(document, value=last.value, version=last.version, updated_at=last.at)
 
 
 def content_at(label: str, editions: Sequence[Edition], version: object) -> Content:

@@ -1,9 +1,10 @@
-"""What a memory was at an earlier version, from what it is and the history of its changes."""
+"""What a memory was earlier: at a version or at a moment, by the history of its changes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from datetime import datetime
 from typing import Any
 
 from remanence.model.memory import MemoryRecord, Revision
@@ -37,3 +38,14 @@ def differing(one: MemoryRecord, other: MemoryRecord) -> dict[str, Any]:
         for name in COMPARED
         if not same(getattr(one, name), getattr(other, name))
     }
+
+
+def as_known(
+    record: MemoryRecord, history: Sequence[Revision], moment: datetime
+) -> MemoryRecord | None:
+    """The record with the fields it had at that moment; None if it was not there yet."""
+    if record.created_at > moment:
+        return None
+    known = [revision.version for revision in history if revision.at <= moment]
+    then = at_version(record, history, max(known, default=record.version))
+    return None if then is None else replace(then, updated_at=min(record.updated_at, moment))
