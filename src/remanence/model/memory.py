@@ -136,9 +136,13 @@ class Association:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Related:
-    """A memory reached over an association; `outgoing` when the link starts at the one asked."""
+    """A memory reached over an association; `outgoing` when the link starts at the one asked.
+
+    `since` is when the link was made, or last strengthened.
+    """
 
     memory: MemoryRecord
     type: str
     strength: float
     outgoing: bool
+    since: datetime

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from remanence.errors import InvalidInput, NotFound
@@ -55,6 +56,30 @@ class PostgresLinks:
             raise _not_found(id)
         return found
 
+    def strengthen(
+        self,
+        tenant: str,
+        pairs: Sequence[tuple[str, str]],
+        type: str,
+        at: datetime,
+        *,
+        gain: float,
+        daily: float,
+    ) -> int:
+        """Draw memories closer that were used together; how many links."""
+        told = {"type": type, "at": micros(at), "gain": gain, "daily": daily}
+        packed = [(packed_id(a), packed_id(b)) for a, b in sorted(set(pairs))]
+
+        def work(session: Session) -> int:
+            wanted = {id for pair in packed for id in pair if id is not None}
+            keys = {id: key for id, _, key in session.rows("lock_by_id", ids=uuids(wanted))}
+            there = [(keys[a], keys[b]) for a, b in packed if a in keys and b in keys]
+            for source, target in there:
+                session.run("strengthen_link", source=source, target=target, **told)
+            return len(there)
+
+        return self._database.write(tenant, work) if self._database.is_tenant(tenant) else 0
+
     def dissociate(self, tenant: str, source: str, target: str, type: str | None) -> int:
         """Remove links from source to target; how many there were."""
 
@@ -91,9 +116,15 @@ class PostgresLinks:
         )
 
     def _related(self, session: Session, row: Row) -> Related:
-        type, strength, outgoing = row[RECORD_WIDTH:]
+        type, strength, outgoing, since = row[RECORD_WIDTH:]
         memory = self._database.record(session, row)
-        return Related(memory=memory, type=type, strength=strength, outgoing=bool(outgoing))
+        return Related(
+            memory=memory,
+            type=type,
+            strength=strength,
+            outgoing=bool(outgoing),
+            since=moment(since),
+        )
 
 
 def put_link(session: Session, link: Association) -> Association:

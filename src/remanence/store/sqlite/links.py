@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 import apsw
 
@@ -52,6 +53,27 @@ class SqliteLinks:
             rows = fetch_all(connection, _DIRECTIONS[direction], asked)
             return [self._related(connection, row) for row in rows]
 
+    def strengthen(
+        self,
+        tenant: str,
+        pairs: Sequence[tuple[str, str]],
+        type: str,
+        at: datetime,
+        *,
+        gain: float,
+        daily: float,
+    ) -> int:
+        """Draw memories closer that were used together; how many links."""
+        told = {"type": type, "at": micros(at), "gain": gain, "daily": daily}
+        done = 0
+        with self._database.writing() as connection:
+            for pair in pairs:
+                source, target = (_end(self._database, connection, tenant, id) for id in pair)
+                if source is not None and target is not None:
+                    run(connection, "strengthen_link", told | {"source": source, "target": target})
+                    done += 1
+        return done
+
     def dissociate(self, tenant: str, source: str, target: str, type: str | None) -> int:
         """Remove links from source to target; how many there were."""
         with self._database.writing() as connection:
@@ -84,9 +106,15 @@ class SqliteLinks:
             return list(run(connection, "links_after", values))
 
     def _related(self, connection: apsw.Connection, row: Row) -> Related:
-        type, strength, outgoing = row[RECORD_WIDTH:]
+        type, strength, outgoing, since = row[RECORD_WIDTH:]
         memory = self._database.record(connection, row)
-        return Related(memory=memory, type=type, strength=strength, outgoing=bool(outgoing))
+        return Related(
+            memory=memory,
+            type=type,
+            strength=strength,
+            outgoing=bool(outgoing),
+            since=moment(since),
+        )
 
 
 def put_link(

@@ -54,6 +54,30 @@ class LinkSuite:
         assert store.associate("t", later) == replace(later, created_at=NOW)
         assert list(store.links("t")) == [replace(later, created_at=NOW)]
 
+    def test_what_is_used_together_draws_closer_and_fades(self, store: Store) -> None:
+        a, b, c = add(store, memory("a"), memory("b"), memory("c"))
+        pairs = [(a.id, b.id), (b.id, c.id), (a.id, str(new_id()))]
+
+        def used(after: timedelta, *pairs: tuple[str, str]) -> int:
+            return store.strengthen("t", pairs, "with", NOW + after, gain=0.5, daily=0.5)
+
+        def strengths() -> dict[str, float]:
+            return {f"{one.source}{one.target}": one.strength for one in store.links("t")}
+
+        assert used(timedelta(0), *pairs) == 2
+        assert strengths() == {a.id + b.id: 0.5, b.id + c.id: 0.5}
+        assert used(timedelta(0), pairs[0]) == 1
+        assert strengths()[a.id + b.id] == 0.75
+        assert used(timedelta(days=2), pairs[0]) == 1  # 0.75 has become 0.1875
+        assert strengths()[a.id + b.id] == pytest.approx(0.1875 + (1 - 0.1875) / 2)
+        assert strengths()[b.id + c.id] == 0.5
+        [found] = store.related("t", a.id, type="with", direction="both", limit=9)
+        assert found.since == NOW + timedelta(days=2)
+        assert used(timedelta(days=1), pairs[0]) == 1  # told late: time does not go back
+        [found] = store.related("t", a.id, type="with", direction="both", limit=9)
+        assert found.since == NOW + timedelta(days=2)
+        assert store.strengthen("u", pairs, "with", NOW, gain=0.5, daily=0.5) == 0
+
     def test_only_active_memories_are_related(self, store: Store) -> None:
         a, b = add(store, memory("a"), memory("b"))
         store.associate("t", link(a, b))

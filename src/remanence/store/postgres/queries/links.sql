@@ -4,16 +4,23 @@ VALUES (%(tenant)s, %(source)s, %(type)s, %(target)s, %(strength)s, %(created)s)
 ON CONFLICT (tenant, source, type, target) DO UPDATE SET strength = excluded.strength
 RETURNING created_at
 
+-- name: strengthen_link
+INSERT INTO links (tenant, source, type, target, strength, created_at)
+VALUES (%(tenant)s, %(source)s, %(type)s, %(target)s, %(gain)s, %(at)s)
+ON CONFLICT (tenant, source, type, target) DO UPDATE SET
+strength = links.strength * power(%(daily)s::float8, greatest(0, %(at)s - links.created_at) / 86400000000.0) + (1 - links.strength * power(%(daily)s::float8, greatest(0, %(at)s - links.created_at) / 86400000000.0)) * %(gain)s,
+created_at = greatest(links.created_at, excluded.created_at)
+
 -- name: links_out
-SELECT target AS memory, type, strength, 1 AS outgoing FROM links
+SELECT target AS memory, type, strength, 1 AS outgoing, created_at FROM links
 WHERE tenant = %(tenant)s AND source = %(key)s
 
 -- name: links_in
-SELECT source AS memory, type, strength, 0 AS outgoing FROM links
+SELECT source AS memory, type, strength, 0 AS outgoing, created_at FROM links
 WHERE tenant = %(tenant)s AND target = %(key)s
 
 -- name: related_tail
-SELECT {record}, reached.type, reached.strength, reached.outgoing FROM reached
+SELECT {record}, reached.type, reached.strength, reached.outgoing, reached.created_at FROM reached
 JOIN memories AS m ON m.tenant = %(tenant)s AND m.key = reached.memory
 LEFT JOIN uses AS u ON u.tenant = m.tenant AND u.memory = m.key
 WHERE m.state = %(active)s AND (%(type)s::text IS NULL OR reached.type = %(type)s::text)

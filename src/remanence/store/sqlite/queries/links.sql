@@ -3,14 +3,21 @@ INSERT INTO links (source, type, target, strength, created_at) VALUES (?, ?, ?, 
 ON CONFLICT (source, type, target) DO UPDATE SET strength = excluded.strength
 RETURNING created_at
 
+-- name: strengthen_link
+INSERT INTO links (source, type, target, strength, created_at)
+VALUES (:source, :type, :target, :gain, :at)
+ON CONFLICT (source, type, target) DO UPDATE SET
+strength = links.strength * pow(:daily, max(0, :at - links.created_at) / 86400000000.0) + (1 - links.strength * pow(:daily, max(0, :at - links.created_at) / 86400000000.0)) * :gain,
+created_at = max(links.created_at, excluded.created_at)
+
 -- name: links_out
-SELECT target AS memory, type, strength, 1 AS outgoing FROM links WHERE source = :key
+SELECT target AS memory, type, strength, 1 AS outgoing, created_at FROM links WHERE source = :key
 
 -- name: links_in
-SELECT source AS memory, type, strength, 0 AS outgoing FROM links WHERE target = :key
+SELECT source AS memory, type, strength, 0 AS outgoing, created_at FROM links WHERE target = :key
 
 -- name: related_tail
-SELECT {record}, reached.type, reached.strength, reached.outgoing FROM reached
+SELECT {record}, reached.type, reached.strength, reached.outgoing, reached.created_at FROM reached
 CROSS JOIN memories AS m ON m.key = reached.memory
 LEFT JOIN uses AS u ON u.memory = m.key
 WHERE m.state = :active AND (:type IS NULL OR reached.type = :type)
