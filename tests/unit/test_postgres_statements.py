@@ -15,7 +15,9 @@ PYTHON = "".join(entry.read_text() for entry in PACKAGE.iterdir() if entry.name.
 QUERIES = "".join(entry.read_text() for entry in PACKAGE.joinpath("queries").iterdir())
 NAMES = re.findall(r"^-- name: (\w+)$", QUERIES, re.MULTILINE)
 WALLED = re.findall(
-    r"^CREATE TABLE (\w+) \([^;]*?\btenant integer", migrations()[0][1], re.DOTALL | re.MULTILINE
+    r"^CREATE TABLE (\w+) \([^;]*?\btenant integer",
+    "".join(script for _, script in migrations()),
+    re.DOTALL | re.MULTILINE,
 )
 
 

@@ -36,7 +36,8 @@ class Stats:
 
     `memory_mb` is what index, columns and caches take now, `budget_mb` what they may take;
     `process_mb` is the whole process, interpreter and model included. `pending` memories wait
-    for vectors and are found by their words meanwhile. `documents` are blocks, sessions and such.
+    for vectors and are found by their words meanwhile. `documents` are blocks, sessions and such;
+    `claims` is what was said of the `entities`.
     """
 
     memories: int
@@ -46,6 +47,8 @@ class Stats:
     per_day: float
     associations: int
     documents: Mapping[str, int]
+    entities: int
+    claims: int
     pending: int
     embedder: str
     bytes_on_disk: int
@@ -67,6 +70,8 @@ class StoreStats:
     by_day: Mapping[str, int] = field(default_factory=dict)
     documents: Mapping[str, int] = field(default_factory=dict)
     associations: int = 0
+    entities: int = 0
+    claims: int = 0
     pending: int = 0
     bytes_on_disk: int = 0
     bytes_by_part: Mapping[str, int] = field(default_factory=dict)

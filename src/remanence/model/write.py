@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from remanence.model.embedding import Fingerprint
+from remanence.model.knowledge import Learnt
 from remanence.model.memory import Association, MemoryRecord, Revision
 
 
@@ -87,7 +88,9 @@ class Receipt:
 class Batch:
     """Actions of one tenant that happen together or not at all.
 
-    `links` are put after the actions, so they may join memories that the batch inserts.
+    `links` and what was `learnt` are put after the actions, so they may speak of memories that the
+    batch inserts; a memory that is not there is passed over in `learnt`. A repeated batch learns
+    nothing.
     """
 
     tenant: str
@@ -95,6 +98,7 @@ class Batch:
     actions: tuple[Action, ...]
     receipt: Receipt | None = None
     links: tuple[Association, ...] = ()
+    learnt: tuple[Learnt, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from remanence.model.document import Address, Document, Edition, Shelf, Shelving
 from remanence.model.embedding import Fingerprint
 from remanence.model.filter import Filter
+from remanence.model.knowledge import Claim, Entity, Mention
 from remanence.model.memory import Association, Feedback, MemoryRecord, Related, Revision
 from remanence.model.scope import Reach
 from remanence.model.stats import Finding, StoreStats
@@ -64,6 +65,24 @@ class Span(NamedTuple):
     messages: int
     first: datetime
     last: datetime
+
+
+class Name(NamedTuple):
+    """An entity as recall sees it; `number` stands for it inside the store."""
+
+    number: int
+    id: str
+    name: str
+    type: str
+
+
+class Tie(NamedTuple):
+    """A claim that joins two entities, by number; `key` is the memory that says so, 0 for none."""
+
+    subject: int
+    predicate: str
+    object: int
+    key: int
 
 
 class StoredPiece(NamedTuple):
@@ -141,6 +160,23 @@ class Links(Protocol):
     ) -> list[Related]:
         """Linked memories that are active, strongest first; direction out, in or both."""
 
+    def strengthen(
+        self,
+        tenant: str,
+        pairs: Sequence[tuple[str, str]],
+        type: str,
+        at: datetime,
+        *,
+        gain: float,
+        daily: float,
+    ) -> int:
+        """Draw memories closer that were used together, in one transaction; how many links.
+
+        A link fades by `daily` each day since it was last strengthened, then moves by `gain` of
+        what is left up to 1; a new one begins at `gain`. Pairs of which one is gone are passed
+        over.
+        """
+
     def dissociate(self, tenant: str, source: str, target: str, type: str | None) -> int:
         """Remove links from source to target; how many there were."""
 
@@ -202,6 +238,100 @@ class Documents(Protocol):
         What stood at their addresses is replaced. `expected` says for addresses which version
         stands there now, 0 for none; `Conflict` if another does, and nothing is changed then.
         """
+
+
+class Knowledge(Protocol):
+    """Entities, claims and mentions. What is found in memories is written with them (`Batch`).
+
+    Entities belong to a user; agent and session of a reach narrow claims and mentions. When a
+    memory is removed, its claims and mentions go in the same transaction, and so does every entity
+    that is not `given` and that nothing is said of any more. A memory that leaves the active state
+    takes its claims and mentions along (`rested_at`), and brings them back when it returns.
+    """
+
+    def know(
+        self,
+        tenant: str,
+        entities: Sequence[Entity] = (),
+        claims: Sequence[Claim] = (),
+        mentions: Sequence[Mention] = (),
+    ) -> None:
+        """Add what callers state, or what comes from elsewhere, in one durable transaction.
+
+        An entity that is there keeps its name and creation, takes a type that is not `thing`, and
+        becomes `given` if one of them is. A claim or mention that is there is passed over;
+        `NotFound` if one names an entity or a memory that is not this user's. Moves the feed of
+        the partitions.
+        """
+
+    def unknow(self, tenant: str, claims: Sequence[str], entities: Sequence[str] = ()) -> int:
+        """Erase claims by id, and entities with all claims and mentions of them; how many rows.
+
+        Entities that nothing is said of any more go too, unless they are `given`.
+        """
+
+    def forget_knowledge(self, reach: Reach) -> int:
+        """Erase all knowledge in reach, found or given; entities only if the reach is no agent's
+        or session's, or nothing is said of them any more. How many claims went."""
+
+    def entities(
+        self,
+        reach: Reach,
+        ids: Sequence[str] | None = None,
+        *,
+        prefix: str | None = None,
+        limit: int = 1000,
+        offset: int = 0,
+    ) -> list[Entity]:
+        """Entities in reach by folded name, ties by id; all of the users' own if no agent or
+        session is asked for, else those that a claim or a mention in reach speaks of.
+
+        `prefix` is how the folded name begins, letter by letter (no pattern)."""
+
+    def claims(
+        self,
+        reach: Reach,
+        *,
+        about: Sequence[str] | None = None,
+        ids: Sequence[str] | None = None,
+        memories: Sequence[str] | None = None,
+        limit: int = 1000,
+        offset: int = 0,
+    ) -> list[Claim]:
+        """Claims in reach, resting and retired ones too, in order of recording, ties by insertion.
+
+        `about` are entities that must be subject or object. Several conditions hold together.
+        """
+
+    def mentions(
+        self, reach: Reach, entities: Sequence[str], *, limit: int = 1000, offset: int = 0
+    ) -> list[Mention]:
+        """Active memories in reach that speak of one of these entities, the latest first."""
+
+    def mention_counts(self, reach: Reach) -> dict[str, int]:
+        """How many active memories in reach speak of each entity."""
+
+    def scan_knowledge(self, tenant: str) -> Iterator[Entity | Claim | Mention]:
+        """Everything of the tenant, streamed: entities, then claims, then mentions, in any state.
+
+        Memories are named by id; resting claims and mentions are among them.
+        """
+
+
+class KnowledgeSource(Protocol):
+    """Knowledge as recall reads it: by partition, whole or for some memories; active ones only."""
+
+    def names(self, partition: int) -> Iterator[Name]:
+        """The partition's entities in order of number, streamed."""
+
+    def mentioned(
+        self, partition: int, keys: Sequence[int] | None = None
+    ) -> Iterator[tuple[int, int]]:
+        """(memory key, entity number) of the partition's mentions, by key, or of the given keys."""
+
+    def ties(self, partition: int) -> Iterator[Tie]:
+        """Claims of the partition whose object is an entity and that are neither resting, retired
+        nor denials, in order of insertion."""
 
 
 class RecallSource(Protocol):
@@ -322,5 +452,7 @@ class Upkeep(Protocol):
         """Release everything; safe to call twice."""
 
 
-class Store(Archive, Links, Documents, RecallSource, Vectors, Upkeep, Protocol):
+class Store(
+    Archive, Links, Documents, Knowledge, KnowledgeSource, RecallSource, Vectors, Upkeep, Protocol
+):
     """All of the above: what a backend is."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from remanence.testing.store_suites.archive import ArchiveSuite
 from remanence.testing.store_suites.documents import DocumentSuite
 from remanence.testing.store_suites.filters import FilterSuite
+from remanence.testing.store_suites.knowledge import KnowledgeSuite
+from remanence.testing.store_suites.known import KnownSuite
+from remanence.testing.store_suites.learnt import LearntSuite
 from remanence.testing.store_suites.links import LinkSuite
 from remanence.testing.store_suites.machine import StoreMachine
 from remanence.testing.store_suites.making import Reopen
@@ -26,6 +29,9 @@ class StoreSuite(
     SpanSuite,
     DocumentSuite,
     ShelfSuite,
+    KnowledgeSuite,
+    KnownSuite,
+    LearntSuite,
     RecallSuite,
     VectorSuite,
     UpkeepSuite,

@@ -17,11 +17,12 @@ from remanence.model.write import Batch, Insert, Written
 from remanence.ports.store import Span
 from remanence.store.conditions import ACTIVE
 from remanence.store.postgres.arrays import int8s, uuids
+from remanence.store.postgres.columns import NEVER
 from remanence.store.postgres.database import Database
 from remanence.store.postgres.filters import check, reached, statement
 from remanence.store.postgres.placing import Unemployed, employ
 from remanence.store.postgres.session import Session
-from remanence.store.postgres.writing import NEVER, Writing
+from remanence.store.postgres.writing import Writing
 from remanence.store.rows import Row, before_values, micros, moment, packed_id, span_of, spelled_id
 
 _CHUNK = 500

@@ -91,6 +91,16 @@ class Database:
             known |= {user: self.remember(session.tenant, id, user) for id, user in found}
         return {user: id for user, id in known.items() if id is not None}
 
+    def partitions_for(self, session: Session, users: Iterable[str]) -> dict[str, int]:
+        """The partitions of these users ('' is no user); those that are missing are made."""
+        wanted = set(users)
+        known = self.known_partitions(session, list(wanted))
+        if missing := wanted - known.keys():
+            session.run("insert_partitions", users=texts(sorted(missing)))
+            rows = session.rows("partitions", users=texts(missing))
+            known |= {user: id for id, user in rows}
+        return known
+
     def embedder(self, session: Session, fingerprint: Fingerprint) -> int | None:
         """The number of an embedder that the store has met."""
         name = str(fingerprint)

@@ -52,6 +52,7 @@ def quarantine(database: Database, session: Session, key: int, now: datetime) ->
         reason=texts(["The stored row did not match its digest."]),
         before=texts([before]),
     )
+    session.run("rest_claims", keys=int8s([key]), ats=int8s([micros(now)]))
     announce(session, [(row[1], key)])
 
 

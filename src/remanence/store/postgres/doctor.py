@@ -21,6 +21,12 @@ from remanence.store.postgres.document_digests import (
 )
 from remanence.store.postgres.feed import announce
 from remanence.store.postgres.indexes import build_missing, graphs
+from remanence.store.postgres.knowledge_digests import (
+    damaged_claims,
+    damaged_entities,
+    mend_entities,
+    remove_claims,
+)
 from remanence.store.postgres.opening import PatientConnection
 from remanence.store.postgres.placing import writers_lock
 from remanence.store.postgres.session import NOBODY, Session
@@ -31,13 +37,14 @@ from remanence.store.postgres.wording import (
     words_differ,
     wrong_labels,
 )
-from remanence.store.rows import spelled_id
+from remanence.store.rows import Row, spelled_id
 from remanence.store.shelves import named
 
 Look = Callable[[Session], int]
 Mend = Callable[[Session], None]
 
 _NAMED = 5
+_LETTERS = 60
 _CHUNK = 1000
 _COUNTED = {
     "stray pieces": ("stray_pieces", ("delete_stray_pieces",)),
@@ -54,6 +61,9 @@ _COUNTED = {
         ),
     ),
     "stray editions": ("stray_editions", ("delete_stray_editions",)),
+    "stray claims": ("stray_claims", ("delete_stray_claims",)),
+    "stray mentions": ("stray_mentions", ("delete_stray_mentions",)),
+    "resting claims": ("wrong_rests", ("mend_wrong_rests",)),
     "memories counted": ("miscounted", ("recount_memories",)),
 }
 
@@ -81,11 +91,12 @@ class Doctor:
             ("text index", self._reworded, self._word_again),
             ("labels", wrong_labels, label_again),
             ("editions", self._damaged_editions, self._remove_editions),
+            ("claims", self._damaged_claims, self._remove_claims),
             *[(name, _looker(look), _mender(mend)) for name, (look, mend) in _COUNTED.items()],
             ("vectors", _looker("wrong_vectors"), _mend_vectors),
             ("change feed", _looker("count_unannounced"), _mend_feed),
         ]
-        found = [self._walls(), self._indexes(), self._documents()]
+        found = [self._walls(), self._indexes(), self._documents(), self._entities()]
         found += [self._check(*check) for check in checks]
         return found if fingerprint is None else [*found, self._embeddings(fingerprint)]
 
@@ -125,13 +136,22 @@ class Doctor:
 
     def _documents(self) -> Finding:
         found = self._check("documents", self._damaged_documents, self._mend_documents)
+        return self._as_far_as_mended(found, damaged_documents)
+
+    def _entities(self) -> Finding:
+        found = self._check("entities", self._damaged_entities, self._mend_entities)
+        return self._as_far_as_mended(found, damaged_entities)
+
+    def _as_far_as_mended(
+        self, found: Finding, damaged: Callable[[Database, Session], list[Row]]
+    ) -> Finding:
+        """The finding without those that nothing could mend."""
         if not found.repaired:
             return found
         left = 0
         for tenant in self._tenants:
             with self._connection.transaction():
-                session = Session(self._connection, tenant)
-                left += len(damaged_documents(self._database, session))
+                left += len(damaged(self._database, Session(self._connection, tenant)))
         return replace(found, repaired=max(found.problems - left, 0))
 
     def _damaged_documents(self, session: Session) -> int:
@@ -149,6 +169,22 @@ class Doctor:
 
     def _remove_editions(self, session: Session) -> None:
         remove_editions(self._database, session)
+
+    def _damaged_entities(self, session: Session) -> int:
+        rows = damaged_entities(self._database, session)
+        self._names += [str(row[3])[:_LETTERS] for row in rows]
+        return len(rows)
+
+    def _mend_entities(self, session: Session) -> None:
+        mend_entities(self._database, session)
+
+    def _damaged_claims(self, session: Session) -> int:
+        rows = damaged_claims(self._database, session)
+        self._names += [str(row[8])[:_LETTERS] for row in rows]
+        return len(rows)
+
+    def _remove_claims(self, session: Session) -> None:
+        remove_claims(self._database, session)
 
     def _embeddings(self, fingerprint: Fingerprint) -> Finding:
         pending = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any
@@ -12,10 +12,10 @@ import orjson
 from remanence.model.document import Address, Document, Edition, Put, Shelf, Shelving
 from remanence.model.scope import Reach
 from remanence.store.postgres.arrays import Array, byteas, int8s, texts
+from remanence.store.postgres.columns import NEVER, Kinds, arrays
 from remanence.store.postgres.database import Database
 from remanence.store.postgres.filters import statement
 from remanence.store.postgres.session import Session
-from remanence.store.postgres.writing import NEVER, arrays
 from remanence.store.rows import Row, micros
 from remanence.store.shelves import (
     Place,
@@ -31,11 +31,11 @@ from remanence.store.shelving import Held, Shelves, ready, ready_to_adopt
 _CHUNK = 50
 _BEFORE_ALL = ("",) * 5
 _PLACE = ("shelf", "user", "session", "agent", "name")
-_COLUMNS: dict[str, Callable[[Iterable[Any]], Array]] = {
+_COLUMNS: Kinds = {
     "key": int8s, "version": int8s, "created_at": int8s, "updated_at": int8s,
     "expires_at": int8s, "value": texts, "digest": byteas,
 }  # fmt: skip
-_EDITION: dict[str, Callable[[Iterable[Any]], Array]] = {
+_EDITION: Kinds = {
     "document": int8s, "version": int8s, "verb": texts, "at": int8s, "author": texts,
     "reason": texts, "value": texts, "digest": byteas,
 }  # fmt: skip

@@ -14,6 +14,8 @@ from remanence.store.postgres.database import Database
 from remanence.store.postgres.schema import lock_number
 from remanence.store.postgres.session import Session
 
+WORDS_LOCK = lock_number("words")
+
 
 class Unemployed(Exception):
     """Raised inside a write: the tenant does not employ these embedders yet."""

@@ -20,6 +20,7 @@ from remanence.store.postgres.digests import damaged_rows
 from remanence.store.postgres.document_digests import damaged_documents, damaged_editions
 from remanence.store.postgres.faults import translated
 from remanence.store.postgres.indexes import build_missing
+from remanence.store.postgres.knowledge_digests import damaged_claims, damaged_entities
 from remanence.store.postgres.opening import APPLICATION, PatientConnection
 from remanence.store.postgres.schema import new_identity, read_facts, set_fact
 from remanence.store.postgres.session import NOBODY, Session, migrations, sql
@@ -175,6 +176,9 @@ def _check_rows(database: Database, session: Session, source: Path) -> None:
     documents = len(damaged_documents(database, session))
     if documents := documents + len(damaged_editions(database, session)):
         raise _damaged(source, f"{documents} damaged documents")
+    known = len(damaged_entities(database, session)) + len(damaged_claims(database, session))
+    if known:
+        raise _damaged(source, f"{known} damaged entities and claims")
 
 
 def _damaged(source: Path, what: str) -> StoreCorrupt:

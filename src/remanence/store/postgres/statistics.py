@@ -22,6 +22,8 @@ def stats(database: Database, tenant: str, fingerprint: Fingerprint | None) -> S
         by_day=found.by_day,
         documents=found.documents,
         associations=found.associations,
+        entities=found.entities,
+        claims=found.claims,
         pending=found.pending,
         bytes_on_disk=sum(sizes.values()),
         bytes_by_part=sizes,
@@ -38,6 +40,8 @@ def _counted(session: Session, fingerprint: Fingerprint | None) -> StoreStats:
         by_day=dict(reversed(session.rows("count_by_day"))),
         documents=dict(session.rows("count_documents")),
         associations=session.value("count_links"),
+        entities=session.value("count_entities"),
+        claims=session.value("count_claims"),
         pending=_pending(session, fingerprint, sum(by_kind.values())),
     )
 

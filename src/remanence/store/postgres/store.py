@@ -6,6 +6,8 @@ from remanence.clock import Clock, SystemClock
 from remanence.store.postgres.archive import PostgresArchive
 from remanence.store.postgres.database import Database
 from remanence.store.postgres.documents import PostgresDocuments
+from remanence.store.postgres.knowledge import PostgresKnowledge
+from remanence.store.postgres.known import PostgresKnowledgeSource
 from remanence.store.postgres.links import PostgresLinks
 from remanence.store.postgres.opening import Settings
 from remanence.store.postgres.recall import PostgresRecall
@@ -20,6 +22,8 @@ class PostgresStore(
     PostgresArchive,
     PostgresLinks,
     PostgresDocuments,
+    PostgresKnowledge,
+    PostgresKnowledgeSource,
     PostgresRecall,
     PostgresVectors,
     PostgresUpkeep,

@@ -14,9 +14,8 @@ from remanence.ports.store import StoredPiece
 from remanence.store.postgres.arrays import int8s
 from remanence.store.postgres.database import Database
 from remanence.store.postgres.feed import announce
-from remanence.store.postgres.placing import Placing, Unemployed, employ, writers_lock
+from remanence.store.postgres.placing import WORDS_LOCK, Placing, Unemployed, employ, writers_lock
 from remanence.store.postgres.session import Session
-from remanence.store.postgres.writing import WORDS_LOCK
 
 _CHUNK = 2000
 

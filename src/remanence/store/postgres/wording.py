@@ -12,11 +12,11 @@ from remanence.errors import InvalidInput, StoreVersion
 from remanence.store.labels import Label, labels
 from remanence.store.postgres.arrays import Array, int8s
 from remanence.store.postgres.database import Database
+from remanence.store.postgres.placing import WORDS_LOCK
 from remanence.store.postgres.schema import Facts, read_facts, set_fact
 from remanence.store.postgres.session import NOBODY, Session
 from remanence.store.postgres.values import columns
 from remanence.store.postgres.words import entries
-from remanence.store.postgres.writing import WORDS_LOCK
 from remanence.store.words import Words
 
 _CHUNK = 1000

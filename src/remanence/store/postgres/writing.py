@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 from remanence.errors import Conflict, InvalidInput, NotFound, StoreVersion
 from remanence.model.embedding import Fingerprint
 from remanence.model.memory import MemoryRecord, same_json
 from remanence.model.write import Action, Batch, Insert, Pieces, Remove, Revise, Written
+from remanence.store.claims import NO_MEMORY
 from remanence.store.labels import Label, labels
-from remanence.store.postgres.arrays import Array, byteas, float8s, int8s, texts, uuids
+from remanence.store.postgres.arrays import byteas, float8s, int8s, texts, uuids
+from remanence.store.postgres.columns import NEVER, Kinds, arrays
 from remanence.store.postgres.database import Database
 from remanence.store.postgres.feed import announce
+from remanence.store.postgres.held import Held
+from remanence.store.postgres.learning import Learning
 from remanence.store.postgres.links import put_link
-from remanence.store.postgres.placing import Placing, writers_lock
+from remanence.store.postgres.placing import WORDS_LOCK, Placing, writers_lock
 from remanence.store.postgres.receipts import keep, repeated
-from remanence.store.postgres.schema import lock_number
 from remanence.store.postgres.session import Session
 from remanence.store.postgres.values import columns
 from remanence.store.postgres.words import entries
@@ -33,11 +34,8 @@ from remanence.store.rows import (
     values_text,
 )
 
-WORDS_LOCK = lock_number("words")
-NEVER = -(2**63)
-
 # The order of `row_of`, after the key.
-_COLUMNS: dict[str, Callable[[Iterable[Any]], Array]] = {
+_COLUMNS: Kinds = {
     "key": int8s, "id": uuids, "partition": int8s, "kind": int8s, "state": int8s,
     "happened_at": int8s, "created_at": int8s, "updated_at": int8s, "terms": int8s,
     "characters": int8s, "flags": int8s, "importance": float8s, "trust": float8s, "pinned": int8s,
@@ -45,23 +43,10 @@ _COLUMNS: dict[str, Callable[[Iterable[Any]], Array]] = {
     "external_id": texts, "source": texts, "actor": texts, "origin": texts,
     "superseded_by": uuids, "digest": byteas, "metadata": texts, "text": texts,
 }  # fmt: skip
-_HISTORY: dict[str, Callable[[Iterable[Any]], Array]] = {
+_HISTORY: Kinds = {
     "memory": int8s, "version": int8s, "verb": texts, "at": int8s, "actor": texts,
     "reason": texts, "before": texts,
 }  # fmt: skip
-
-
-@dataclass(slots=True)
-class _Held:
-    """A memory that the batch touches: as it was, and as it is by now."""
-
-    key: int
-    partition: int
-    before: MemoryRecord | None
-    now: MemoryRecord | None
-    pieces: dict[Fingerprint, Pieces] = field(default_factory=dict)
-    spoken_anew: bool = False
-    history: list[Row] = field(default_factory=list)
 
 
 class Writing:
@@ -71,8 +56,8 @@ class Writing:
         self._database = database
         self._session = session
         self._batch = batch
-        self._held: dict[bytes | None, _Held] = {}
-        self._gone: list[_Held] = []
+        self._held: dict[bytes | None, Held] = {}
+        self._gone: list[Held] = []
         self._keys: list[int] = []
         self._partitions: Mapping[str, int] = {}
         self._changed: list[tuple[int, int]] = []
@@ -89,11 +74,21 @@ class Writing:
         for link in self._batch.links:
             put_link(self._session, link)
         keep(self._session, self._batch, records)
+        self._learn()
         more: Counter[int] = Counter()
         for held in (*self._held.values(), *self._gone):
             more[held.partition] += (held.now is not None) - (held.before is not None)
         announce(self._session, self._changed, more)
         return Written(records=records)
+
+    def _learn(self) -> None:
+        """Last, as it holds the partitions."""
+        learning = Learning(
+            self._session, self._batch, self._database.digest_key, self._held, self._gone
+        )
+        told = set(self._changed)
+        read = {at for at, key in learning.run() if (at, key) not in told}
+        self._changed += [(at, NO_MEMORY) for at in sorted(read)]
 
     def _begin(self) -> Written | None:
         """Lock and read all that the plan needs, in one round trip where nothing is new."""
@@ -104,6 +99,7 @@ class Writing:
         keys = session.run("new_keys", count=sum(isinstance(one, Insert) for one in actions))
         ids = {packed_id(one.id) for one in actions if not isinstance(one, Insert)}
         ids |= {packed_id(id) for link in self._batch.links for id in (link.source, link.target)}
+        ids |= {packed_id(one.memory) for one in self._batch.learnt}
         rows = session.run("lock_memories", ids=uuids(id for id in ids if id is not None))
         self._check_words(terms.fetchone())
         if self._batch.receipt is not None:
@@ -116,7 +112,7 @@ class Writing:
         self._keys = _listed(keys.fetchone())
         for row in rows.fetchall():
             record = self._database.record(session, row)
-            self._held[row[2]] = _Held(row[0], row[1], record, record)
+            self._held[row[2]] = Held(row[0], row[1], record, record)
         self._partitions = self._partitions_of(actions)
         return None
 
@@ -137,7 +133,7 @@ class Writing:
         if id in self._held:
             raise Conflict(f"There is a memory with the id {record.id} already; use a new id.")
         partition, key = self._partitions[record.user_id or ""], self._keys.pop()
-        held = _Held(key, partition, None, record, _by_embedder(action.pieces))
+        held = Held(key, partition, None, record, _by_embedder(action.pieces))
         for past in action.history:
             told = (past.verb, micros(past.at), past.actor, past.reason, values_text(past.before))
             held.history.append((key, past.version, *told))
@@ -169,7 +165,7 @@ class Writing:
         del self._held[packed_id(action.id)]
         self._changed.append((held.partition, held.key))
 
-    def _found(self, id: str) -> tuple[_Held, MemoryRecord]:
+    def _found(self, id: str) -> tuple[Held, MemoryRecord]:
         held = self._held.get(packed_id(id))
         if held is None or held.now is None:
             raise NotFound(f"There is no memory {id} here.")
@@ -199,7 +195,7 @@ class Writing:
             self._session.run("insert_history", **arrays(_HISTORY, past))
         self._note_uses(new)
 
-    def _erase(self, gone: list[_Held]) -> None:
+    def _erase(self, gone: list[Held]) -> None:
         for held in gone:
             self._placing.clear(held.partition, held.key)
         if gone:
@@ -207,7 +203,7 @@ class Writing:
             for name in ("memories", "history", "uses", "feedback", "links_from", "links_to"):
                 self._session.run(f"delete_{name}", keys=keys)
 
-    def _words_and_rows(self, gone: list[_Held], changed: list[_Held], new: list[_Held]) -> None:
+    def _words_and_rows(self, gone: list[Held], changed: list[Held], new: list[Held]) -> None:
         analysed, key = self._database.words.analysed, self._database.digest_key
         reworded = [held for held in changed if _text(held.before) != _text(held.now)]
         self._index("delete_words", [
@@ -224,7 +220,7 @@ class Writing:
                 self._session.run(name, **arrays(_COLUMNS, rows))
         self._index("insert_words", [(held, found[held.key][0]) for held in (*reworded, *new)])
 
-    def _index(self, name: str, some: list[tuple[_Held, list[str]]]) -> None:
+    def _index(self, name: str, some: list[tuple[Held, list[str]]]) -> None:
         terms: list[int] = []
         places: list[int] = []
         for held, words in some:
@@ -234,7 +230,7 @@ class Writing:
         if terms:
             self._session.run(name, terms=int8s(terms), places=int8s(places))
 
-    def _label(self, name: str, some: list[tuple[_Held, MemoryRecord | None]]) -> None:
+    def _label(self, name: str, some: list[tuple[Held, MemoryRecord | None]]) -> None:
         rows: list[tuple[int, int, Label]] = [
             (held.partition, held.key, label)
             for held, record in some
@@ -247,7 +243,7 @@ class Writing:
             place = {"partitions": int8s(partitions), "keys": int8s(keys)}
             self._session.run(name, **place, names=names, values=values)
 
-    def _note_uses(self, new: list[_Held]) -> None:
+    def _note_uses(self, new: list[Held]) -> None:
         used = [held for held in new if held.now and (held.now.uses or held.now.used_at)]
         if used:
             records = [held.now for held in used if held.now is not None]
@@ -261,14 +257,7 @@ class Writing:
 
     def _partitions_of(self, actions: Iterable[Action]) -> Mapping[str, int]:
         users = {one.record.user_id or "" for one in actions if isinstance(one, Insert)}
-        if not users:
-            return {}
-        known = self._database.known_partitions(self._session, list(users))
-        if missing := users - known.keys():
-            self._session.run("insert_partitions", users=texts(missing))
-            rows = self._session.rows("partitions", users=texts(missing))
-            known |= {user: id for id, user in rows}
-        return known
+        return self._database.partitions_for(self._session, users) if users else {}
 
     def _check_words(self, found: Row | None) -> None:
         if found is None or found[0] != self._database.words.version:
@@ -286,7 +275,7 @@ def _text(record: MemoryRecord | None) -> str:
     return "" if record is None else record.text
 
 
-def _relabelled(changed: list[_Held]) -> list[_Held]:
+def _relabelled(changed: list[Held]) -> list[Held]:
     return [
         held
         for held in changed
@@ -296,11 +285,3 @@ def _relabelled(changed: list[_Held]) -> list[_Held]:
 
 def _listed(row: Row | None) -> list[int]:
     return [] if row is None or row[0] is None else sorted(row[0].tolist(), reverse=True)
-
-
-def arrays(
-    kinds: dict[str, Callable[[Iterable[Any]], Array]], rows: Sequence[Row]
-) -> dict[str, Array]:
-    """The rows as columns, each of its kind, by name."""
-    values = zip(*rows, strict=True)
-    return {name: kind(column) for (name, kind), column in zip(kinds.items(), values, strict=True)}

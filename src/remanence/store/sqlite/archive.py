@@ -45,8 +45,10 @@ class SqliteArchive:
     def write(self, batch: Batch) -> Written:
         """Do all of it in one durable transaction."""
         with self._database.writing() as connection:
-            written = Writing(self._database, connection, batch).run()
-        self._eraser.after_write(any(isinstance(action, Remove) for action in batch.actions))
+            writing = Writing(self._database, connection, batch)
+            written = writing.run()
+        removed = any(isinstance(action, Remove) for action in batch.actions)
+        self._eraser.after_write(removed or writing.learning.erased)
         return written
 
     def get(self, tenant: str, ids: Sequence[str]) -> list[MemoryRecord]:

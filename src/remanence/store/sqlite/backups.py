@@ -15,11 +15,13 @@ from remanence.store.sqlite.database import Database
 from remanence.store.sqlite.digests import damaged_keys
 from remanence.store.sqlite.document_digests import damaged_documents, damaged_editions
 from remanence.store.sqlite.faults import translated
+from remanence.store.sqlite.knowledge_digests import damaged_claims, damaged_entities
 from remanence.store.sqlite.opening import Settings, open_reader
 from remanence.store.sqlite.schema import check_ours, new_identity
 
 _PAGES_A_STEP = 1024
 _WITH_DOCUMENTS = 3
+_WITH_KNOWLEDGE = 4
 _COMPANIONS = ("-wal", "-shm", "-journal")
 
 
@@ -73,7 +75,10 @@ def _damaged(connection: apsw.Connection) -> str:
     if memories or connection.pragma("user_version") < _WITH_DOCUMENTS:
         return f"{memories} damaged memories" if memories else ""
     documents = len(damaged_documents(connection)) + len(damaged_editions(connection))
-    return f"{documents} damaged documents" if documents else ""
+    if documents or connection.pragma("user_version") < _WITH_KNOWLEDGE:
+        return f"{documents} damaged documents" if documents else ""
+    known = len(damaged_entities(connection)) + len(damaged_claims(connection))
+    return f"{known} damaged entities and claims" if known else ""
 
 
 def _copy(connection: apsw.Connection, copy: Path, progress: Progress | None) -> None:

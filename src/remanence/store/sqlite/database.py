@@ -45,6 +45,13 @@ class Database:
                 self._partitions[tenant, user] = known
         return known
 
+    def partition_for(self, connection: apsw.Connection, tenant: str, user: str | None) -> int:
+        """The partition of a tenant's user, made if it has none yet."""
+        known = self.partition(connection, tenant, user)
+        if known is None:
+            known = int(fetch_value(connection, "insert_partition", (tenant, user or "")))
+        return known
+
     def partitions(self, connection: apsw.Connection, reach: Reach) -> list[int]:
         """The partitions a read may see."""
         if reach.all_users:

@@ -28,8 +28,8 @@ _CHUNK = 1000
 
 def damaged_keys(connection: apsw.Connection) -> list[int]:
     """Keys of the memories whose row is not what was signed."""
-    key, owners = digest_key(connection), _owners(connection)
-    return [at for at, row in _rows(connection) if row is None or not _matches(row, owners, key)]
+    key, whose = digest_key(connection), owners(connection)
+    return [at for at, row in _rows(connection) if row is None or not _matches(row, whose, key)]
 
 
 def quarantine(connection: apsw.Connection, key: int, now: datetime) -> None:
@@ -37,12 +37,13 @@ def quarantine(connection: apsw.Connection, key: int, now: datetime) -> None:
     row = readable(_decoded(fetch_all(connection, "raw_row", (key,))[0]))
     before = {"state": STATES[row[4]]}
     row[4], row[7], row[11] = STATE_CODES[State.QUARANTINED], micros(now), row[11] + 1
-    owner = _owners(connection)[row[1]]
+    owner = owners(connection)[row[1]]
     digest = row_digest(row, owner, digest_key(connection))
     run(connection, "rewrite_raw_row", (*row[3:23], digest, key))
     told = ("quarantine", micros(now), None, "The stored row did not match its digest.")
     history = (key, row[11], *told, orjson.dumps(before).decode())
     run(connection, "insert_history", history)
+    run(connection, "rest_claims", (micros(now), key))
     run(connection, "insert_change", (row[1], key))
 
 
@@ -52,13 +53,14 @@ def digest_key(connection: apsw.Connection) -> bytes:
     return key if isinstance(key, bytes) else b""
 
 
-def _owners(connection: apsw.Connection) -> dict[int, Owner]:
+def owners(connection: apsw.Connection) -> dict[int, Owner]:
+    """Whose every partition is."""
     rows = run(connection, "every_partition")
     return {id: (tenant, user or None) for id, tenant, user in rows}
 
 
-def _matches(row: Row, owners: dict[int, Owner], key: bytes) -> bool:
-    owner = owners.get(row[1])
+def _matches(row: Row, whose: dict[int, Owner], key: bytes) -> bool:
+    owner = whose.get(row[1])
     try:
         return owner is not None and row_digest(row, owner, key) == row[RECORD_WIDTH]
     except (AttributeError, TypeError):

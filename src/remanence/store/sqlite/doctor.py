@@ -23,6 +23,13 @@ from remanence.store.sqlite.document_digests import (
     mend,
     remove_edition,
 )
+from remanence.store.sqlite.knowledge_digests import (
+    damaged_claims,
+    damaged_entities,
+    mend_entity,
+    remove_claims,
+)
+from remanence.store.sqlite.learning import Learning
 from remanence.store.sqlite.placing import embedder_id
 from remanence.store.sqlite.statements import fetch_all, fetch_value, run
 from remanence.store.sqlite.words import rebuild
@@ -37,6 +44,9 @@ _COUNTED = {
     "memories outside the embedding queue": ("missing_waits", "insert_missing_waits"),
     "stray history, uses, feedback and links": ("orphan_rows", "delete_orphan_rows"),
     "stray editions": ("stray_editions", "delete_stray_editions"),
+    "stray claims": ("stray_claims", "delete_stray_claims"),
+    "stray mentions": ("stray_mentions", "delete_stray_mentions"),
+    "resting claims": ("wrong_rests", "mend_wrong_rests"),
     "change feed": ("count_unannounced", "announce_unannounced"),
 }
 
@@ -55,6 +65,7 @@ class Doctor:
         if found[0].problems > found[0].repaired:
             return found
         checks = [self._digests, self._words, self._labels, self._documents, self._editions]
+        checks += [self._entities, self._claims]
         checks += [partial(self._counted, check) for check in _COUNTED]
         if fingerprint is not None:
             checks.append(partial(self._embeddings, fingerprint))
@@ -122,6 +133,19 @@ class Doctor:
                 remove_edition(connection, id)
         told = ", ".join(named(row[1:6]) for _, row in damaged[:_NAMED])
         return _finding("editions", len(damaged), len(damaged) if self._repair else 0, told)
+
+    def _entities(self, connection: apsw.Connection) -> Finding:
+        damaged = damaged_entities(connection)
+        mended = [row for row in damaged if self._repair and mend_entity(connection, row)]
+        told = ", ".join(str(row[3])[:60] for row in damaged[:_NAMED])
+        return _finding("entities", len(damaged), len(mended), told)
+
+    def _claims(self, connection: apsw.Connection) -> Finding:
+        damaged = damaged_claims(connection)
+        if self._repair:
+            remove_claims(Learning(self._database, connection, ""), damaged)
+        told = ", ".join(str(row[8])[:60] for row in damaged[:_NAMED])
+        return _finding("claims", len(damaged), len(damaged) if self._repair else 0, told)
 
     def _counted(self, check: str, connection: apsw.Connection) -> Finding:
         count, mend = _COUNTED[check]

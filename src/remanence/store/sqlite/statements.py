@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import apsw
@@ -17,6 +18,11 @@ def sql(name: str) -> str:
 def run(connection: apsw.Connection, name: str, values: apsw.Bindings = ()) -> apsw.Cursor:
     """Execute the named statement."""
     return connection.execute(sql(name), values)
+
+
+def run_many(connection: apsw.Connection, name: str, rows: Sequence[apsw.Bindings]) -> list[Any]:
+    """Execute the named statement once for every row of values; all that it gives back."""
+    return connection.executemany(sql(name), rows).fetchall()
 
 
 def fetch_all(connection: apsw.Connection, name: str, values: apsw.Bindings = ()) -> list[Any]:

@@ -35,6 +35,8 @@ def stats(database: Database, tenant: str, fingerprint: Fingerprint | None) -> S
             by_day=dict(reversed(by_day)),
             documents=dict(fetch_all(connection, "count_documents", asked)),
             associations=fetch_value(connection, "count_links", asked),
+            entities=fetch_value(connection, "count_entities", asked),
+            claims=fetch_value(connection, "count_claims", asked),
             pending=_pending(connection, tenant, fingerprint, sum(by_kind.values())),
             bytes_on_disk=sum(_files(database).values()),
             bytes_by_part=_bytes_by_part(connection, database),

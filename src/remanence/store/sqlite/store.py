@@ -9,6 +9,8 @@ from remanence.store.sqlite.archive import SqliteArchive
 from remanence.store.sqlite.database import Database
 from remanence.store.sqlite.documents import SqliteDocuments
 from remanence.store.sqlite.erasing import Eraser
+from remanence.store.sqlite.knowledge import SqliteKnowledge
+from remanence.store.sqlite.known import SqliteKnowledgeSource
 from remanence.store.sqlite.links import SqliteLinks
 from remanence.store.sqlite.opening import Settings
 from remanence.store.sqlite.recall import SqliteRecall
@@ -18,7 +20,14 @@ from remanence.store.words import Words
 
 
 class SqliteStore(
-    SqliteArchive, SqliteLinks, SqliteDocuments, SqliteRecall, SqliteVectors, SqliteUpkeep
+    SqliteArchive,
+    SqliteLinks,
+    SqliteDocuments,
+    SqliteKnowledge,
+    SqliteKnowledgeSource,
+    SqliteRecall,
+    SqliteVectors,
+    SqliteUpkeep,
 ):
     """A store in one SQLite file, or in memory with ":memory:".
 

@@ -8,7 +8,7 @@ from typing import Any
 import apsw
 
 from remanence.errors import Conflict, InvalidInput, NotFound, StoreVersion
-from remanence.model.memory import MemoryRecord, Revision, same_json
+from remanence.model.memory import MemoryRecord, Revision, State, same_json
 from remanence.model.write import Action, Batch, Insert, Remove, Revise, Written
 from remanence.store.labels import labels
 from remanence.store.rows import (
@@ -21,6 +21,7 @@ from remanence.store.rows import (
     values_text,
 )
 from remanence.store.sqlite.database import Database
+from remanence.store.sqlite.learning import Learning
 from remanence.store.sqlite.links import put_link
 from remanence.store.sqlite.placing import Placing
 from remanence.store.sqlite.receipts import keep, repeated
@@ -38,6 +39,7 @@ class Writing:
         self._connection = connection
         self._execute: Callable[[str, Row], apsw.Cursor] = connection.execute
         self._placing = Placing(connection)
+        self.learning = Learning(database, connection, batch.tenant)
         self._partitions: dict[str | None, int] = {}
 
     def run(self) -> Written:
@@ -52,6 +54,8 @@ class Writing:
         done = [self._act(action) for action in self._batch.actions]
         for link in self._batch.links:
             put_link(self._database, self._connection, self._batch.tenant, link)
+        self.learning.learn(self._batch.learnt)
+        self.learning.sweep()
         records = tuple(record for record in done if record is not None)
         keep(self._connection, self._batch, records)
         return Written(records=records)
@@ -74,6 +78,7 @@ class Writing:
         terms, derived = self._database.words.analysed(record.text)
         row = row_of(record, partition, derived, self._database.digest_key)
         key = self._insert_row(record.id, row)
+        self.learning.inserted.add(key)
         self._index(key, partition, terms)
         self._label("insert_label", key, partition, record.metadata)
         if record.uses or record.used_at:
@@ -82,7 +87,7 @@ class Writing:
         for past in action.history:
             self._note(key, past)
         self._placing.place(key, action.pieces)
-        self._execute(sql("insert_change"), (partition, key))
+        self._announce(partition, key)
         return record
 
     def _note(self, key: int, past: Revision) -> None:
@@ -112,8 +117,16 @@ class Writing:
         told = (action.verb, micros(action.at), action.actor, action.reason)
         before = before_text(old, action.changes)
         self._execute(sql("insert_history"), (key, new.version, *told, before))
-        self._execute(sql("insert_change"), (partition, key))
+        self._rest(key, old, new)
+        self._announce(partition, key)
         return new
+
+    def _rest(self, key: int, old: MemoryRecord, new: MemoryRecord) -> None:
+        """What a memory says takes part in recall as the memory itself does."""
+        if old.state == State.ACTIVE != new.state:
+            self.learning.rest(key, micros(new.updated_at))
+        elif new.state == State.ACTIVE != old.state:
+            self.learning.wake(key)
 
     def _rewrite(self, key: int, partition: int, old: MemoryRecord, new: MemoryRecord) -> None:
         terms, derived = self._database.words.analysed(new.text)
@@ -134,8 +147,13 @@ class Writing:
         self._execute(sql("delete_words"), (key,))
         self._label("delete_label", key, partition, record.metadata)
         self._placing.clear(key)
+        self.learning.leave(key)
         self._execute(sql("delete_memory"), (key,))
+        self._announce(partition, key)
+
+    def _announce(self, partition: int, key: int) -> None:
         self._execute(sql("insert_change"), (partition, key))
+        self.learning.announced.add(key)
 
     def _found(self, id: str) -> Row:
         row: Row | None = self._execute(sql("memory_by_id"), (packed_id(id),)).fetchone()
@@ -154,10 +172,7 @@ class Writing:
     def _partition(self, user: str | None) -> int:
         known = self._partitions.get(user)
         if known is None:
-            tenant = self._batch.tenant
-            known = self._database.partition(self._connection, tenant, user)
-            if known is None:
-                known = self._execute(sql("insert_partition"), (tenant, user or "")).get
+            known = self._database.partition_for(self._connection, self._batch.tenant, user)
             self._partitions[user] = known
         return known
 

@@ -1,0 +1,275 @@
+"""What is found in memories: written with them, edited, resting and erased with them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from remanence.errors import Conflict, InvalidInput, NotFound
+from remanence.model.knowledge import Claim, Learnt
+from remanence.model.memory import MemoryRecord, State
+from remanence.model.scope import Reach
+from remanence.model.write import Insert, Receipt, Remove, Revise
+from remanence.ports.store import Store
+from remanence.testing.store_suites.making import (
+    NOW,
+    Reopen,
+    add,
+    healthy,
+    memory,
+    new_id,
+    partition_of,
+    revise,
+    write,
+)
+from remanence.testing.store_suites.saying import (
+    ANA,
+    BOB,
+    EVERY,
+    OSLO,
+    claim,
+    entity,
+    found,
+    mention,
+    named,
+    values,
+)
+
+HOUR = timedelta(hours=1)
+
+
+def learnt(
+    store: Store, text: str = "x", *said: Claim, names: Any = (ANA,), **fields: Any
+) -> MemoryRecord:
+    """Insert a memory that says so and mentions these names."""
+    record = memory(text, **fields)
+    own = tuple(replace(one, memory=record.id) for one in said)
+    write(store, Insert(record=record), learnt=(found(record, *own, names=names),))
+    return record
+
+
+def edit(text: str, record: MemoryRecord, hours: int = 1) -> Revise:
+    """Give a memory another text, so many hours from `NOW`."""
+    return Revise(id=record.id, changes={"text": text}, verb="update", at=NOW + hours * HOUR)
+
+
+class LearntSuite:
+    """What memories say, as long as they say it."""
+
+    def test_what_a_memory_says_is_written_with_it(self, store: Store, reopen: Reopen) -> None:
+        record = memory("Ana lives in Oslo", agent_id="a", session_id="s")
+        said = claim(ANA, "lives in", OSLO, memory=record.id, agent_id="a", session_id="s")
+        one = found(record, said, names=(ANA, OSLO, BOB))
+        write(store, Insert(record=record), learnt=(one,))
+        store = reopen(store)
+        assert store.claims(EVERY, memories=[record.id]) == [said]
+        assert store.entities(EVERY) == [ANA, BOB, OSLO]
+        assert store.mention_counts(EVERY) == dict.fromkeys((ANA.id, BOB.id, OSLO.id), 1)
+        assert store.mentions(Reach(tenant="t", agent_id="a"), [BOB.id]) == [mention(record, BOB)]
+        assert healthy(store)
+
+    def test_a_batch_of_many_memories_learns_of_all(self, store: Store) -> None:
+        records = [memory(f"m{n}", user_id=f"u{n % 2}") for n in range(200)]
+        told = []
+        for n, record in enumerate(records):
+            ana, who = (entity(name, user_id=record.user_id) for name in ("Ana", f"p{n % 20}"))
+            said = [claim(ana, f"knows {at}", who, memory=record.id) for at in range(3)]
+            told.append(found(record, *said, names=(ana, who)))
+        write(store, *[Insert(record=record) for record in records], learnt=tuple(told))
+        assert len(store.entities(EVERY)) == 2 + 20
+        assert len(store.claims(EVERY)) == 600
+        assert sum(store.mention_counts(EVERY).values()) == 400
+        write(store, *[Remove(id=record.id) for record in records])
+        assert list(store.scan_knowledge("t")) == []
+        assert healthy(store)
+
+    def test_memories_that_are_not_there_are_passed_over(self, store: Store) -> None:
+        theirs = add(store, memory("x", tenant="other"))[0]
+        record = add(store, memory("y"))[0]
+        write(
+            store,
+            learnt=(
+                found(memory("never stored"), names=(ANA,)),
+                found(theirs, claim(ANA, "is", "x", memory=theirs.id), names=(ANA,)),
+                Learnt(memory="no id"),
+                found(record, names=(BOB,)),
+            ),
+        )
+        assert named(store) == ["Bob"]
+        assert list(store.scan_knowledge("other")) == []
+
+    def test_a_new_text_retires_what_the_former_said(self, store: Store) -> None:
+        record = learnt(store, "x", claim(ANA, "lives in", OSLO), names=(ANA, OSLO))
+        rome = entity("Rome")
+        new = claim(ANA, "lives in", rome, memory=record.id, recorded_at=NOW + HOUR)
+        write(store, edit("y", record), learnt=(found(record, new, names=(ANA, rome)),))
+        former, later = store.claims(EVERY)
+        assert (former.value, former.retired_at) == ("Oslo", NOW + HOUR)
+        assert later == new
+        assert store.mention_counts(EVERY) == {ANA.id: 1, rome.id: 1}
+        assert named(store) == ["Ana", "Oslo", "Rome"]
+        write(store, edit("z", record, 2), learnt=(found(record),))
+        assert [one.retired_at for one in store.claims(EVERY)] == [NOW + HOUR, NOW + 2 * HOUR]
+        assert store.mention_counts(EVERY) == {}
+        write(store, Remove(id=record.id))
+        assert list(store.scan_knowledge("t")) == []
+        assert healthy(store)
+
+    def test_a_text_without_news_of_it_keeps_what_was_found(self, store: Store) -> None:
+        record = learnt(store, "x", claim(ANA, "is", "x"))
+        before = list(store.scan_knowledge("t"))
+        revise(store, record.id, text="y")
+        assert list(store.scan_knowledge("t")) == before
+
+    def test_a_claim_found_again_takes_its_own_place(self, store: Store) -> None:
+        record = learnt(store, "x", claim(ANA, "is", "x"))
+        (one,) = store.claims(EVERY)
+        write(store, edit("y", record), learnt=(found(record, names=(ANA,)),))
+        again = replace(one, recorded_at=NOW + 2 * HOUR)
+        write(store, edit("x", record, 2), learnt=(found(record, again, names=(ANA,)),))
+        assert store.claims(EVERY) == [again]
+        assert healthy(store)
+
+    def test_a_text_read_afresh_leaves_nothing_of_the_former_reading(self, store: Store) -> None:
+        record = learnt(store, "x", claim(ANA, "knows", BOB), names=(ANA, BOB, OSLO))
+        learnt(store, "y", names=(OSLO,))
+        partition = partition_of(store)
+        before = store.position(partition)
+        better = claim(ANA, "is", "x", memory=record.id)
+        write(store, learnt=(found(record, better, names=(ANA,), afresh=True),))
+        assert store.claims(EVERY) == [better]
+        assert named(store) == ["Ana", "Oslo"]
+        assert store.mention_counts(EVERY) == {ANA.id: 1, OSLO.id: 1}
+        assert store.position(partition) > before
+        write(store, learnt=(found(record, afresh=True),))
+        assert named(store) == ["Oslo"]
+        assert healthy(store)
+
+    def test_the_last_reading_of_a_memory_counts(self, store: Store) -> None:
+        record = memory("x")
+        readings = [found(record, names=(one,)) for one in (ANA, BOB)]
+        write(store, Insert(record=record), learnt=tuple(readings))
+        assert named(store) == ["Bob"]
+
+    @pytest.mark.parametrize("state", [State.ARCHIVED, State.SUPERSEDED, State.QUARANTINED])
+    def test_what_a_memory_says_rests_with_it(self, store: Store, state: State) -> None:
+        record = learnt(store, "x", claim(ANA, "knows", BOB), names=(ANA, BOB))
+        stated = claim(ANA, "is", "x", recorded_at=NOW + HOUR)
+        store.know("t", [], [stated])
+        before = list(store.scan_knowledge("t"))
+        revise(store, record.id, state=state, at=NOW + HOUR)
+        assert [one.rested_at for one in store.claims(EVERY)] == [NOW + HOUR, None]
+        assert store.mentions(EVERY, [ANA.id, BOB.id]) == []
+        assert store.mention_counts(EVERY) == {}
+        assert named(store) == ["Ana", "Bob"]
+        assert healthy(store)
+        revise(store, record.id, state=State.ARCHIVED, importance=0.9, at=NOW + 2 * HOUR)
+        assert [one.rested_at for one in store.claims(EVERY)] == [NOW + HOUR, None]
+        revise(store, record.id, state=State.ACTIVE, at=NOW + 3 * HOUR)
+        assert list(store.scan_knowledge("t")) == before
+        assert store.mention_counts(EVERY) == {ANA.id: 1, BOB.id: 1}
+        assert healthy(store)
+
+    def test_what_is_found_in_a_resting_memory_rests(self, store: Store) -> None:
+        at = NOW + HOUR
+        record = learnt(store, "x", claim(ANA, "is", "x"), state=State.ARCHIVED, updated_at=at)
+        (one,) = store.claims(EVERY)
+        assert one.rested_at == at
+        assert store.mention_counts(EVERY) == {}
+        awake = replace(one, id=str(new_id()), rested_at=None)
+        store.know("t", [], [awake])
+        assert [one.rested_at for one in store.claims(EVERY)] == [at, at]
+        revise(store, record.id, state=State.ACTIVE)
+        assert [one.rested_at for one in store.claims(EVERY)] == [None, None]
+        store.know("t", [], [replace(one, id=str(new_id()))])
+        assert [one.rested_at for one in store.claims(EVERY)] == [None] * 3
+        assert healthy(store)
+
+    def test_what_only_a_removed_memory_spoke_of_goes_with_it(self, store: Store) -> None:
+        cy, dee, eve = entity("Cy"), entity("Dee"), entity("Eve", given=True)
+        gone = learnt(store, "x", claim(ANA, "knows", BOB), claim(cy, "in", OSLO),
+                      names=(ANA, BOB, OSLO, cy, dee, eve))  # fmt: skip
+        kept = learnt(store, "y", claim(BOB, "is", "x"), names=(BOB, OSLO))
+        store.know("t", [], [claim(eve, "knows", ANA)])
+        write(store, Remove(id=gone.id))
+        assert named(store) == ["Ana", "Bob", "Eve", "Oslo"]
+        assert values(store) == ["x", "Ana"]
+        assert store.mention_counts(EVERY) == {BOB.id: 1, OSLO.id: 1}
+        write(store, Remove(id=kept.id))
+        assert named(store) == ["Ana", "Eve"]
+        assert store.unknow("t", [one.id for one in store.claims(EVERY)]) == 2
+        assert named(store) == ["Eve"]
+        assert healthy(store)
+
+    def test_an_entity_goes_from_one_memory_to_another_in_one_batch(self, store: Store) -> None:
+        gone = learnt(store, "x", names=(ANA, BOB))
+        before = [one.number for one in store.names(partition_of(store)) if one.name == "Ana"]
+        new = memory("y")
+        write(store, Remove(id=gone.id), Insert(record=new), learnt=(found(new, names=(ANA,)),))
+        after = [one.number for one in store.names(partition_of(store))]
+        assert after == before
+        assert named(store) == ["Ana"]
+        write(store, Remove(id=new.id), learnt=(found(new, names=(ANA,)),))
+        assert named(store) == []
+
+    def test_names_that_nothing_is_said_of_are_not_kept(self, store: Store) -> None:
+        record, given = memory("x"), entity("Given", given=True)
+        one = Learnt(memory=record.id, entities=(ANA, BOB, given), mentions=(ANA.id,))
+        write(store, Insert(record=record), learnt=(one,))
+        assert named(store) == ["Ana", "Given"]
+
+    def test_a_known_receipt_learns_nothing(self, store: Store) -> None:
+        receipt = Receipt(key="k", digest=b"d")
+        record = memory("x")
+        write(store, Insert(record=record), receipt=receipt, learnt=(found(record, names=(ANA,)),))
+        position = store.position(partition_of(store))
+        again = found(record, claim(BOB, "is", "x", memory=record.id), names=(BOB,))
+        done = write(store, Insert(record=record), receipt=receipt, learnt=(again,))
+        assert done.repeated
+        assert named(store) == ["Ana"]
+        assert values(store) == []
+        assert store.position(partition_of(store)) == position
+
+    def test_a_failed_batch_leaves_nothing(self, store: Store) -> None:
+        record = learnt(store, "x", claim(ANA, "is", "x"))
+        before = list(store.scan_knowledge("t"))
+        new = memory("y")
+        lost = claim(OSLO, "is", "x", memory=new.id)
+        wrong = [
+            found(new, lost, names=(BOB,)),
+            Learnt(memory=new.id, entities=(BOB,), mentions=(OSLO.id,)),
+        ]
+        for one in wrong:
+            with pytest.raises(NotFound):
+                write(store, Insert(record=new), edit("z", record), learnt=(found(record), one))
+        with pytest.raises(Conflict):
+            write(
+                store,
+                Revise(id=record.id, changes={}, verb="x", at=NOW, expected=7),
+                learnt=(found(record),),
+            )
+        with pytest.raises(NotFound):
+            write(store, Remove(id=record.id), Remove(id=str(new_id())))
+        assert list(store.scan_knowledge("t")) == before
+        assert store.get("t", [new.id]) == []
+        assert healthy(store)
+
+    def test_what_is_found_belongs_to_the_memory_and_its_user(self, store: Store) -> None:
+        record, other = add(store, memory("x", user_id="u"), memory("y", user_id="u"))
+        una, ana = entity("Una", user_id="u"), entity("Ana")
+        store.know("t", [ana])
+        wrong = [
+            found(record, names=(ana,)),
+            found(record, claim(ana, "is", "x", memory=record.id)),
+            found(record, claim(una, "is", "x", memory=other.id), names=(una,)),
+            found(record, claim(una, "is", "x"), names=(una,)),
+        ]
+        for one in wrong:
+            with pytest.raises(InvalidInput):
+                write(store, learnt=(one,))
+        with pytest.raises(NotFound):
+            write(store, learnt=(Learnt(memory=record.id, mentions=(ana.id,)),))
+        assert named(store) == ["Ana"]
