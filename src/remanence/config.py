@@ -68,6 +68,10 @@ class Settings:
     window_messages: int = 40
     window_tokens: int = 3_000
     core_blocks: str = "persona=2048 human=2048 system=1024"
+    extract_entities: bool = True
+    infer_relations: bool = True
+    name_finder: str = "rules"
+    single_predicates: str = ""
     llm_url: str = field(default="", repr=False)
     llm_model: str = ""
     llm_key: str = field(default="", repr=False)
@@ -104,6 +108,7 @@ class Settings:
         _between("window_tokens", self.window_tokens, 50, 10_000_000)
         _between("llm_timeout_s", self.llm_timeout_s, 0.1, 3600)
         self.block_limits  # noqa: B018 - a setting that cannot be read is refused here
+        _choice("name_finder", self.name_finder, ("rules", "spacy"))
         _choice("durability", self.durability, ("full", "normal"))
         _between("max_memory_mb", self.max_memory_mb, 8, 1_000_000)
         _between("busy_timeout_s", self.busy_timeout_s, 0, 3600)
@@ -130,6 +135,12 @@ class Settings:
                 "core_blocks must be labels with limits, like `persona=2048 human=2048`; "
                 f"got {self.core_blocks!r}."
             ) from error
+
+    @property
+    def one_at_a_time(self) -> frozenset[str]:
+        """The predicates of its own that this memory holds one object of at a time."""
+        named = (" ".join(name.split()).lower() for name in self.single_predicates.split(","))
+        return frozenset(name for name in named if name)
 
     @property
     def cache_folder(self) -> Path:
@@ -167,6 +178,11 @@ HELP: Mapping[str, str] = {
     "window_messages": "the short-term window: so many of the newest messages at most",
     "window_tokens": "the short-term window: so many tokens at most",
     "core_blocks": "the core blocks that everybody has, with their limits in characters",
+    "extract_entities": "find the people, places and things that memories speak of",
+    "infer_relations": "find the facts that memories state, and how people and things are related",
+    "name_finder": "how names are found: rules, or spacy for its small English model",
+    "single_predicates": "predicates of your own that hold one object at a time, with commas; a "
+    "new object then ends the old one: `reports to, lead of`",
     "llm_url": "an OpenAI-compatible chat endpoint, e.g. `http://127.0.0.1:11434/v1`; empty: no "
     "language model",
     "llm_model": "the model to ask there",
@@ -302,9 +318,18 @@ def _typed(name: str, value: Any) -> Any:
     try:
         if _lossy(wanted, value):
             raise TypeError
-        return wanted(value)
+        return _switch(value) if wanted is bool else wanted(value)
     except (TypeError, ValueError, OverflowError):
-        raise ConfigError(f"{name} must be a {wanted.__name__}; got {value!r}.") from None
+        what = "on or off" if wanted is bool else f"a {wanted.__name__}"
+        raise ConfigError(f"{name} must be {what}; got {value!r}.") from None
+
+
+def _switch(value: object) -> bool:
+    known = {"1": True, "true": True, "yes": True, "on": True}
+    known |= {"0": False, "false": False, "no": False, "off": False}
+    if (said := str(value).strip().lower()) not in known:
+        raise ValueError
+    return known[said]
 
 
 def _lossy(wanted: type, value: Any) -> bool:

@@ -68,6 +68,9 @@ UNLIKE_64 = {
     "index": "qdrant",
     "index_replicas": "3",
     "core_blocks": "mood=64",
+    "extract_entities": "False",
+    "infer_relations": "False",
+    "name_finder": "spacy",
 }
 
 
@@ -76,6 +79,24 @@ def test_every_setting_has_a_variable(field: Any) -> None:
     given = UNLIKE_64.get(field.name, "64")
     settings = loaded(**{PREFIX + field.name.upper(): given})
     assert str(getattr(settings, field.name)) in (given, f"{given}.0")
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [("on", True), ("TRUE", True), ("1", True), ("yes", True), ("off", False), ("0", False)],
+)
+def test_a_switch_is_on_or_off(said: str, meant: bool) -> None:
+    assert loaded(REMANENCE_INFER_RELATIONS=said).infer_relations is meant
+
+
+def test_a_switch_that_is_neither_is_refused() -> None:
+    with pytest.raises(ConfigError, match="infer_relations must be on or off; got 'maybe'"):
+        loaded(REMANENCE_INFER_RELATIONS="maybe")
+
+
+def test_predicates_of_ones_own() -> None:
+    named = loaded(REMANENCE_SINGLE_PREDICATES="reports to,  Lead  of ,").one_at_a_time
+    assert named == {"reports to", "lead of"}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`rem bench`: how good recall and summaries are, and how recall's weights are learned."""
+"""`rem bench`: how good recall, summaries and facts are, and how recall's weights are learned."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from remanence.cli.outcome import answer, form_of, guarded
 from remanence.operations.operation import Group
 
 if TYPE_CHECKING:
+    from remanence.evaluation.facts import Report as FactsReport
     from remanence.evaluation.summaries import Report
 
 COLUMNS = ("rec@5", "rec@10", "ndcg@10", "mrr", "session all@5", "p50 ms", "p95 ms")
@@ -27,6 +28,8 @@ KEPT = {
     "repeated": "repeated",
     "ms a turn": "ms_per_turn",
 }
+SCORES = ("sentences", "facts", "precision", "recall", "f1", "times", "ms")
+UPDATES = ("scenarios", "questions", "current", "past", "retired", "unknown")
 
 Data = Annotated[
     Path, typer.Option("--data", metavar="PATH", help="a question set, or a folder of them")
@@ -55,10 +58,11 @@ class Trained:
 def add_to(app: typer.Typer) -> None:
     """Add the commands."""
     group = typer.Typer(
-        no_args_is_help=True, help="Measure recall and summaries, and train the ranker."
+        no_args_is_help=True, help="Measure recall, summaries and facts, and train the ranker."
     )
     group.command("recall")(_recall)
     group.command("summaries")(_summaries)
+    group.command("facts")(_facts)
     group.command("train")(_train)
     group.command("context")(_context)
     app.add_typer(group, name="bench", rich_help_panel=Group.CARE.value)
@@ -101,6 +105,25 @@ def _summaries(data: Data, as_json: AsJson = False) -> None:
         from remanence.evaluation.summaries import summaries_report
 
         answer(summaries_report(load_corpora(data)), form, None, _show_summaries)
+
+
+def _facts(
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", metavar="PATH", help="another judged set, or a folder of them"),
+    ] = None,
+    slips: Annotated[
+        bool, typer.Option("--slips", help="show every sentence and question that went wrong")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Read the judged sentences and tell the update scenarios; how many facts come out right."""
+    form = form_of(as_json)
+    with guarded(form):
+        from remanence.evaluation.facts import facts_report
+        from remanence.evaluation.judged_facts import load_judged
+
+        answer(facts_report(load_judged(data), slips=slips), form, None, _show_facts)
 
 
 def _train(
@@ -162,3 +185,33 @@ def _show_summaries(report: Report) -> None:
         terminal.stdout().print(table)
     for example in report.examples:
         terminal.write_line(f"\n{example.session}\n{terminal.shown(example.text)}")
+
+
+def _show_facts(report: FactsReport) -> None:
+    from rich.table import Table
+
+    for split, sorts in report.sentences.items():
+        title = f"sentences, {split}"
+        table = Table("sort", *SCORES, title=title, title_justify="left", box=None)
+        for sort, score in sorts.items():
+            table.add_row(sort, *(_figure(getattr(score, name)) for name in SCORES))
+        terminal.stdout().print(table)
+    table = Table("updates", *UPDATES, box=None)
+    for split, told in report.updates.items():
+        table.add_row(split, *(_figure(getattr(told, name)) for name in UPDATES))
+    terminal.stdout().print(table)
+    _show_slips(report)
+
+
+def _show_slips(report: FactsReport) -> None:
+    for slip in report.slips:
+        told = [f"missed {one}" for one in slip.missed] + [f"wrong {one}" for one in slip.wrong]
+        terminal.write_line(f"\n{slip.id} {terminal.shown(slip.text)}")
+        for line in told:
+            terminal.write_line(f"  {terminal.shown(line)}")
+    for failure in (one for told in report.updates.values() for one in told.failures):
+        terminal.write_line(terminal.shown(failure))
+
+
+def _figure(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.3f}"

@@ -18,17 +18,19 @@ from remanence.recall.ask import query_of
 from remanence.recall.columns import ALONE as NO_SESSION
 from remanence.recall.scene import Scene
 from remanence.recall.signals import SIGNALS, WORDY, extents_of, measure
+from remanence.recall.understand import Question
 
 # A LongMemEval corpus has one question, a LoCoMo conversation some two hundred.
 DATASET_WEIGHT = {"longmemeval": 15.0}
 # The same turns as if each stood alone, so that the ranker is sane where there is no conversation.
 ALONE = " alone"
 ALONE_WEIGHT = 0.2
-# How firmly weights are held to their prior, which is zero for all but time: the few questions
-# with a date cannot teach that a memory of that time is worth more.
+# How firmly weights are held to their prior, which is zero for most: the few questions with a
+# date cannot teach that a memory of that time is worth more, nor those that name a thing that
+# what is tied to it is.
 RIDGE = 100.0
 WORDY_RIDGE = 1000.0
-TIME_RIDGE = 100_000.0
+PRIOR_RIDGE = 100_000.0
 LEFT_OUT = 1e12
 MATCHING = frozenset(
     {
@@ -37,7 +39,7 @@ MATCHING = frozenset(
         *("around.words", "around.share", "around.session"),
     }
 )
-TIME_PRIOR = {"time": 0.3, "time.words": 0.2}
+PRIOR = {"time": 0.6, "time.words": 0.2, "time.said": 0.16, "graph": 0.1}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,8 +140,28 @@ def _fitted(samples: Sequence[Sample], names: Sequence[str], ridge: NDArray[np.f
     figures = np.concatenate([sample.figures for sample in usable])
     gold = np.concatenate([sample.gold for sample in usable])
     weight = np.concatenate([np.full(len(s.ids), _weight(s.dataset)) for s in usable])
-    prior = np.array([TIME_PRIOR.get(name, 0.0) for name in names])
-    return fit(figures, gold, weight, ridge, prior)
+    prior = np.array([PRIOR.get(name, 0.0) for name in names])
+    sorts = np.concatenate([np.tile(_sort(s.probe), (len(s.ids), 1)) for s in usable])
+    only_teach = np.full(sorts.shape[1], RIDGE)
+    fitted = fit(
+        np.column_stack([figures, sorts]),
+        gold,
+        weight,
+        np.append(ridge, only_teach),
+        np.append(prior, np.zeros_like(only_teach)),
+    )
+    count = len(names)
+    return Fitted(fitted.mean[:count], fitted.scale[:count], fitted.weight[:count], fitted.base)
+
+
+def _sort(probe: Probe) -> tuple[float, ...]:
+    """What sort of question it is: the same for its whole pool, so that it only teaches.
+
+    Some sorts have fewer answers than others among what looks alike. Unless that is accounted for,
+    what tells those answers apart is taken to count against a memory.
+    """
+    asked = Question(probe.question, probe.now)
+    return float(asked.wants_time), float(asked.period is not None), float(asked.wants_several)
 
 
 def _usable(samples: Sequence[Sample]) -> list[Sample]:
@@ -154,8 +176,8 @@ def _weight(dataset: str) -> float:
 
 
 def _ridge(name: str) -> float:
-    if name in TIME_PRIOR:
-        return TIME_RIDGE
+    if name in PRIOR:
+        return PRIOR_RIDGE
     return WORDY_RIDGE if name.endswith(WORDY) else RIDGE
 
 

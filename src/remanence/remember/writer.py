@@ -8,11 +8,12 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from remanence.clock import Clock
 from remanence.errors import Conflict, EmbedderError, NotFound, StoreError
 from remanence.model.accept import text_of
+from remanence.model.knowledge import Learnt
 from remanence.model.memory import Association, MemoryRecord, State
 from remanence.model.write import Action, Batch, Insert, Pieces, Receipt, Remove, Revise, Written
 from remanence.ports.embedder import Embedder
@@ -26,18 +27,35 @@ MAX_RECEIPT = 256
 TRIES = 5
 RACES = 50  # others that remove what is being changed, one after another
 _SPOKEN = {"text", "speaker"}  # what vectors are made of
+# What a memory's knowledge is made of.
+_TELLING = _SPOKEN | {"role", "kind", "happened_at", "trust", "agent_id", "session_id"}
+
+Learn: TypeAlias = Callable[[Sequence[MemoryRecord]], Sequence[Learnt]]
+
+
+def nothing_learnt(records: Sequence[MemoryRecord]) -> Sequence[Learnt]:
+    """For writers that only store."""
+    return ()
 
 
 class Writer:
     """Turns records and changes into batches. An embedder that fails delays vectors, not writes.
 
     What was summarised from a memory that changes or goes is archived or erased along with it.
+    What `learn` finds in new memories and new texts is stored in the same transaction.
     """
 
-    def __init__(self, store: Store, embedder: Embedder, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder,
+        clock: Clock,
+        learn: Learn = nothing_learnt,
+    ) -> None:
         self._store = store
         self._embedder = embedder
         self._clock = clock
+        self._learn = learn
         self._settled: set[str] = set()  # tenants whose every memory has vectors
 
     def insert(
@@ -49,7 +67,7 @@ class Writer:
             Insert(record=record, pieces=made) for record, made in zip(records, pieces, strict=True)
         ]
         receipt = None if key is None else _receipt(key, request)
-        written = self._write(tenant, actions, receipt)
+        written = self._write(tenant, actions, receipt, learnt=self._learn(records))
         self._pay_some(tenant)
         return written
 
@@ -74,7 +92,7 @@ class Writer:
             pieces=self._pieces([after])[0] if changes.keys() & _SPOKEN else None,
             expected=record.version,
         )
-        written = self._write(record.tenant, [change])[0]
+        written = self._write(record.tenant, [change], learnt=self._relearnt([change], [after]))[0]
         self._pay_some(record.tenant)
         return written
 
@@ -151,9 +169,29 @@ class Writer:
             )
             for record, new in changed
         ]
-        written = self._write(changed[0][0].tenant, actions, leave=leave)
+        after = [replace(record, **new) for record, new in changed]
+        learnt = self._relearnt(actions, after)
+        written = self._write(changed[0][0].tenant, actions, leave=leave, learnt=learnt)
         self._pay_some(changed[0][0].tenant)
         return written
+
+    def learn_again(self, records: Sequence[MemoryRecord], learn: Learn) -> int:
+        """Read records anew that have not changed; how many statements were found in them."""
+        learnt = [replace(one, afresh=True) for one in learn(records)]
+        if learnt:
+            self._batch(records[0].tenant, [], learnt=learnt)
+        return sum(len(one.claims) for one in learnt)
+
+    def _relearnt(
+        self, actions: Sequence[Revise], after: Sequence[MemoryRecord]
+    ) -> Sequence[Learnt]:
+        """What memories say after these changes; nothing of those that say what they said."""
+        told = [
+            replace(record, updated_at=action.at, version=record.version + 1)
+            for action, record in zip(actions, after, strict=True)
+            if action.changes.keys() & _TELLING
+        ]
+        return self._learn(told) if told else ()
 
     def remove(self, records: Sequence[MemoryRecord]) -> None:
         """Erase records and everything stored with them, together; what has gone is passed over."""
@@ -265,12 +303,13 @@ class Writer:
         receipt: Receipt | None = None,
         links: Sequence[Association] = (),
         leave: Container[str] = (),
+        learnt: Sequence[Learnt] = (),
     ) -> list[MemoryRecord]:
         """Do the actions and what follows from them for summaries; the actions' own records."""
         for last in range(TRIES):
             also = self._consequences(tenant, actions, leave)
             try:
-                written = self._batch(tenant, [*actions, *also], receipt, links)
+                written = self._batch(tenant, [*actions, *also], receipt, links, learnt)
                 break
             except NotFound:  # perhaps a summary that another process has just removed
                 if not also or last == TRIES - 1:
@@ -318,11 +357,16 @@ class Writer:
         actions: Sequence[Action],
         receipt: Receipt | None = None,
         links: Sequence[Association] = (),
+        learnt: Sequence[Learnt] = (),
     ) -> Written:
-        now = self._clock.now()
         return self._store.write(
             Batch(
-                tenant=tenant, at=now, actions=tuple(actions), receipt=receipt, links=tuple(links)
+                tenant=tenant,
+                at=self._clock.now(),
+                actions=tuple(actions),
+                receipt=receipt,
+                links=tuple(links),
+                learnt=tuple(learnt),
             )
         )
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import UUID
 
 from remanence.clock import Clock
 from remanence.config import Settings
 from remanence.embedding.cache import CachedEmbedder
 from remanence.errors import EmbedderError
+from remanence.knowledge.learner import Learner
 from remanence.model.embedding import Fingerprint
 from remanence.model.memory import MemoryRecord
 from remanence.model.scope import Reach
@@ -29,6 +31,7 @@ from remanence.wiring.caches import LOCAL, make_cache, make_session_cache
 from remanence.wiring.embedders import LazyEmbedder, make_embedder
 from remanence.wiring.indexes import FOLLOWERS, index_file, index_kind, make_index
 from remanence.wiring.language_models import make_language_model
+from remanence.wiring.name_finders import make_name_finder
 from remanence.wiring.rankers import find_ranker
 from remanence.wiring.stores import (
     MEMORY,
@@ -79,6 +82,7 @@ class Parts:
     cache: Cache | None
     sessions: SessionCache | None
     model: LanguageModel | None
+    learner: Learner
 
     def clean_index(self, erased: Sequence[MemoryRecord]) -> None:
         """Leave no trace of what was erased in the index; its file is only a cache."""
@@ -159,7 +163,7 @@ def _resident() -> int:
         return 0
 
 
-def assemble(settings: Settings, clock: Clock) -> Parts:
+def assemble(settings: Settings, clock: Clock, new_id: Callable[[], UUID]) -> Parts:
     """Open the store, find the embedder, and connect both."""
     kind = index_kind(settings)
     ranker = find_ranker(settings)
@@ -186,9 +190,15 @@ def assemble(settings: Settings, clock: Clock) -> Parts:
         _budget(settings, COLUMNS_SHARE),
         results,
     )
-    writer = Writer(store, embedder, clock)
+    learner = Learner(
+        new_id,
+        entities=settings.extract_entities,
+        relations=settings.infer_relations,
+        find_names=make_name_finder(settings),
+    )
+    writer = Writer(store, embedder, clock, learner.learn)
     return Parts(
-        store, embedder, writer, recall, kind, index_file(settings), cache, sessions, model
+        store, embedder, writer, recall, kind, index_file(settings), cache, sessions, model, learner
     )
 
 

@@ -1,0 +1,1 @@
+"""Knowledge over time: what memories say, found by rules, and what it adds up to."""

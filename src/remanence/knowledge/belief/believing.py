@@ -1,0 +1,239 @@
+"""Believing: the facts that claims add up to, slot by slot.
+
+A *slot* is one subject and predicate of one user, and one object too where a predicate has many.
+Slots never touch each other. In a slot the objects (or the predicate and its opposite) exclude
+each other:
+
+1. A denial takes back what was recorded up to it (`denials`); what is left is believed.
+2. A claim is true from the start it tells, or from when it was said, to the end it tells. Vague
+   times give way to what was said before (`settling.settle`).
+3. It ends where somebody of no less trust told its end, or where something else starts later. A
+   stretch told with its end only interrupts what was still said to be so after it.
+4. What starts while something of more trust holds waits for that to end, or is doubted.
+5. Of equal trust and starting at the same time, both are disputed, until one is said again.
+6. Claims of the same object that lie in one stretch of time are one fact (`stretches`).
+
+Predicates that hold once know no time: the most trusted value stands, equals are disputed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from remanence.knowledge.belief.denials import Denials, known
+from remanence.knowledge.belief.said import Reader, Said, Slot, said_of
+from remanence.knowledge.belief.settling import Span, settle, spans
+from remanence.knowledge.belief.stretches import Stretch, stretches
+from remanence.model.knowledge import Claim, Fact, Standing, When
+from remanence.model.predicates import Holds
+
+_EVER = datetime.min.replace(tzinfo=UTC)
+_NOBODY: Mapping[str, str] = {}
+
+
+def believe(
+    claims: Sequence[Claim],
+    *,
+    names: Mapping[str, str],
+    same: Mapping[str, str] = _NOBODY,
+    known_at: datetime | None = None,
+    one_at_a_time: frozenset[str] = frozenset(),
+    now: datetime | None = None,
+) -> list[Fact]:
+    """What is believed, or was at `known_at`; by user, subject, predicate and time.
+
+    All claims of a subject and predicate must be among `claims`, in any order. `names` are those
+    of entities by id, `same` maps entities to the one that stands for them. What is to end only
+    after `now` still holds; without `now` every end has come.
+    """
+    reader = Reader(same, one_at_a_time)
+    writer = _Writer(reader, names, now)
+    slots, taken = _by_slot(known(claims, known_at), reader, known_at)
+    facts = [fact for slot, said in slots.items() for fact in _believed(slot, said, writer)]
+    for (_, at), said in taken.items():
+        facts += writer.retracted(said, at)
+    return sorted(facts, key=_order)
+
+
+def _by_slot(
+    claims: Sequence[Claim], reader: Reader, known_at: datetime | None
+) -> tuple[dict[Slot, list[Said]], dict[tuple[tuple[Slot, str], datetime], list[Said]]]:
+    """What stands by slot, and what was taken back by slot, key and moment."""
+    denials = Denials(claims, reader, known_at)
+    slots: dict[Slot, list[Said]] = defaultdict(list)
+    taken: dict[tuple[tuple[Slot, str], datetime], list[Said]] = defaultdict(list)
+    endings: list[Claim] = []
+    for claim in claims:
+        if claim.denies:
+            continue
+        at = denials.taken_back(claim)
+        if not claim.value:
+            endings += [claim] if at is None and claim.ended is not None else []
+            continue
+        object = reader.object(claim)
+        slot = reader.slot(claim, object)
+        key = claim.predicate if reader.is_many(claim.predicate) else object
+        said = said_of(claim, key)
+        if at is None:
+            slots[slot].append(said)
+        else:
+            taken[(slot, key), at].append(said)
+    _spread(endings, slots, reader)
+    return slots, taken
+
+
+def _spread(endings: Iterable[Claim], slots: dict[Slot, list[Said]], reader: Reader) -> None:
+    """Put ends of whatever holds into every slot they mean."""
+    places: dict[Slot, list[Slot]] = defaultdict(list)
+    for slot in slots:
+        places[slot._replace(object="")].append(slot)
+    for claim in endings:
+        key = claim.predicate if reader.is_many(claim.predicate) else None
+        for slot in places[reader.slot(claim, "")]:
+            slots[slot].append(said_of(claim, key))
+
+
+def _believed(slot: Slot, said: Sequence[Said], writer: _Writer) -> Iterator[Fact]:
+    holds = writer.reader.predicate(slot.predicate).holds
+    return writer.once(said) if holds is Holds.ONCE else writer.over_time(said)
+
+
+def _order(fact: Fact) -> tuple[str, str, str, datetime, datetime, str]:
+    start = fact.valid_from or _EVER
+    return fact.user_id or "", fact.subject_id, fact.predicate, start, fact.recorded_at, fact.id
+
+
+class _Writer:
+    """Makes facts of what was said."""
+
+    def __init__(self, reader: Reader, names: Mapping[str, str], now: datetime | None) -> None:
+        self.reader = reader
+        self._names = names
+        self._now = now
+
+    def over_time(self, said: Sequence[Said]) -> Iterator[Fact]:
+        """The facts of a slot in which things begin and end."""
+        found = spans(settle(said))
+        events = self._events(said)
+        standing = stretches([span for span in found if not span.doubted], events=events)
+        lost = stretches([span for span in found if span.doubted], events=events)
+        ids = {one.claim.id: _first(stretch) for stretch in standing for one in stretch.said}
+        for stretch in standing:
+            yield self._standing(stretch, _rivals(stretch, standing))
+        for stretch in lost:
+            above = {ids[one.claim.id] for span in stretch.spans for one in span.doubted}
+            yield replace(self._fact(stretch), standing=Standing.DOUBTED, rivals=_sorted(above))
+
+    def once(self, said: Sequence[Said]) -> Iterator[Fact]:
+        """The facts of a slot that has one value for ever."""
+        by_key: dict[str, list[Said]] = defaultdict(list)
+        for one in said:
+            if one.key is not None and one.names_one:
+                by_key[one.key].append(one)
+        top = max((one.level for of_key in by_key.values() for one in of_key), default=0)
+        all = [_timeless(key, of_key) for key, of_key in by_key.items()]
+        best = [one for one in all if one.level == top]
+        for stretch in all:
+            others = _sorted(_first(one) for one in best if one is not stretch)
+            rank = Standing.DISPUTED if others else Standing.HOLDS
+            rank = rank if stretch in best else Standing.DOUBTED
+            yield replace(self._fact(stretch), standing=rank, rivals=others)
+
+    def retracted(self, said: Sequence[Said], at: datetime) -> Iterator[Fact]:
+        """The facts that were believed until they were taken back."""
+        for stretch in stretches(spans(settle(said)), events=self._events(said)):
+            fact = self._fact(stretch)
+            yield replace(fact, standing=Standing.RETRACTED, retired_at=at)
+
+    def _events(self, said: Sequence[Said]) -> bool:
+        return bool(said) and self.reader.is_event(said[0].claim.predicate)
+
+    def _standing(self, stretch: Stretch, rivals: tuple[str, ...]) -> Fact:
+        fact = self._fact(stretch)
+        return replace(fact, standing=Standing.DISPUTED, rivals=rivals) if rivals else fact
+
+    def _fact(self, stretch: Stretch) -> Fact:
+        said = stretch.said
+        claims = [one.claim for one in said]
+        best = max(said, key=_weight).claim
+        object = None if best.object is None else self.reader.object(best)
+        subject = self.reader.subject(best)
+        return Fact(
+            id=claims[0].id,
+            subject=self._names.get(subject, subject),
+            subject_id=subject,
+            predicate=best.predicate,
+            object=best.value if object is None else self._names.get(object, best.value),
+            object_id=object,
+            text=best.text,
+            kind=best.kind,
+            confidence=1 - math.prod(1 - one.confidence for one in claims),
+            trust=max(one.trust for one in claims),
+            standing=Standing.ENDED if self._over(stretch.end) else Standing.HOLDS,
+            recorded_at=claims[0].recorded_at,
+            valid_from=stretch.start,
+            valid_to=stretch.end,
+            began=_began(stretch),
+            ended=_ended(stretch),
+            sources=tuple(dict.fromkeys(one.memory for one in claims if one.memory)),
+            claims=tuple(one.id for one in claims),
+            user_id=best.user_id,
+        )
+
+    def _over(self, end: datetime | None) -> bool:
+        return end is not None and (self._now is None or end <= self._now)
+
+
+def _weight(said: Said) -> tuple[bool, float, float]:
+    """Whose words are a fact's: not those that only tell its end, if others are there."""
+    return said.start is not None, said.claim.trust, said.claim.confidence
+
+
+def _first(stretch: Stretch) -> str:
+    return stretch.said[0].claim.id
+
+
+def _sorted(ids: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(ids)))
+
+
+def _rivals(stretch: Stretch, all: Iterable[Stretch]) -> tuple[str, ...]:
+    """The facts that say otherwise from the same time on, where neither took the other's place."""
+    against = {one.claim.id for span in stretch.spans for one in span.rivals}
+    if not against:
+        return ()
+    return _sorted(
+        _first(one)
+        for one in all
+        if any(span.said.claim.id in against for span in one.spans)
+        and stretch.meets(one)
+        and stretch.level == one.level
+        and one.superseded_by != stretch.key
+        and stretch.superseded_by != one.key
+    )
+
+
+def _timeless(key: str, said: Sequence[Said]) -> Stretch:
+    """A value that always was: it starts only if somebody told when."""
+    started = min((one.start for one in said if one.is_dated and one.start), default=None)
+    stretch = Stretch(key, started, None, None)
+    for one in said:
+        stretch.join(Span(one, one.start))
+    return stretch
+
+
+def _began(stretch: Stretch) -> When | None:
+    """How exactly its start is known: as told by the claim that it starts with."""
+    told = [span.said for span in stretch.spans if span.start == stretch.start]
+    return next((one.claim.began for one in told if one.is_dated), None)
+
+
+def _ended(stretch: Stretch) -> When | None:
+    """How exactly its end is known: as told, or as the start of what took its place."""
+    if stretch.by is None:
+        return None
+    return stretch.by.claim.ended if stretch.superseded_by is None else stretch.by.claim.began

@@ -1,0 +1,1 @@
+"""What is read of each area of life, as tables of rules."""

@@ -1,0 +1,190 @@
+"""What "my … is …" says, and the same of others: names, birthdays, jobs, favourites."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+from remanence.knowledge.extract.areas.being import DATE
+from remanence.knowledge.extract.areas.plans import action
+from remanence.knowledge.extract.phrases import PERSON, person_at, phrase
+from remanence.knowledge.extract.rule import Aspect, Found
+from remanence.knowledge.extract.shapes import languages, organisation, place, stop_at, trade
+from remanence.knowledge.extract.statement import Named
+from remanence.knowledge.extract.subjects import OWNER, People, either
+from remanence.knowledge.extract.tables.kin import KIN, PETS, kin_of
+from remanence.knowledge.extract.tables.listing import words
+from remanence.model.knowledge import EntityType
+
+_ATTRIBUTE = re.compile(
+    rf"(?:(?P<owner>{OWNER})\s+|(?=(?i:home)\s))(?P<what>(?:[\w'-]+\s+){{0,4}}?[\w'-]+)\s+"
+    r"(?P<be>is|are|was|were|has always been|will be)\s+(?P<not>not\s+)?"
+    r"(?:(?:still|now|currently|actually|definitely|probably|always|simple:)\s+)*(?P<value>.+)",
+)
+_MY_FAVOURITE = re.compile(
+    r"(?P<value>(?:[\w'-]+\s+){1,5}?)(?:is|are)\s+(?:by far\s+|still\s+|definitely\s+|probably\s+)?"
+    r"(?:(?P<owner>my)|(?P<name>[A-Z][\w-]+'s))\s+(?:absolute\s+|all-time\s+|new\s+|guilty\s+)*"
+    r"(?P<what>favou?rites?\s+(?P<noun>[a-z]+(?:\s[a-z]+)?)|favou?rites?|weakness|thing|passion"
+    r"|pleasure"
+    r"|jam"
+    r"|happy place|comfort food|comfort)\b",
+    re.IGNORECASE,
+)
+_FAVOURITE = re.compile(
+    r"(?:[a-z]+ ){0,2}?fav(?:e|ou?rite)? (?P<noun>(?!thing|part|way|time|moment|memory)[a-z -]+)"
+)
+_HIS_THING = re.compile(r"(?P<kin>[a-z-]+)'s (?P<what>.+)")
+_MACHINES = frozenset(
+    ["car", "bike", "motorcycle", "motorbike", "laptop", "phone", "camera", "boat"]
+)
+_MODEL = re.compile(r"an?\s+(?:[a-z]+\s+){0,2}(?:\d{4}\s+)?[A-Z]")
+_A_WOMAN_CALLED = re.compile(r"^an?\s+(?:\w+\s+){1,2}(?:called|named)\s+")
+_LEADS = {"team lead": KIN["boss"], "line manager": KIN["boss"], "head of department": KIN["boss"]}
+_WHOSE_NAME = re.compile(r"(?:[a-z-]+ ){0,2}?(?P<whose>[a-z-]+)'s (?:\w+ )?name$")
+_AFTER_CHOICE = stop_at("by from at with")
+_ALONE = re.compile(r"\s*(?:[|.,!;)]|$|(?:and|now)\b)")
+_FREE = words("it that this you they there what nothing everything he she i we")
+
+Read: TypeAlias = Callable[[str, bool], Iterable[tuple[str, str, Aspect]]]
+
+
+def _each(predicate: str, shape: Callable[[str, bool], Iterable[str]], lead: str = "") -> Read:
+    def read(value: str, lower: bool) -> Iterable[tuple[str, str, Aspect]]:
+        value = re.sub(rf"^{lead}\s+", "", value) if lead else value
+        return [(predicate, one, Aspect.STATE) for one in shape(value, lower)]
+
+    return read
+
+
+def _inside(value: str, lower: bool) -> Iterable[tuple[str, str, Aspect]]:
+    if not value.startswith("in "):
+        return []
+    return [("lives in", one, Aspect.STATE) for one in place(value[3:], lower)]
+
+
+def _date(value: str, lower: bool) -> Iterable[tuple[str, str, Aspect]]:
+    found = DATE.search(value)
+    return [("born on", found[0], Aspect.EVER)] if found else []
+
+
+def _aim(predicate: str) -> Read:
+    def read(value: str, lower: bool) -> Iterable[tuple[str, str, Aspect]]:
+        plan = action(value[3:]) if value.startswith("to ") else ""
+        return [(predicate, plan, Aspect.PLAN)] if plan else []
+
+    return read
+
+
+def _figure(value: str, lower: bool) -> Iterable[tuple[str, str, Aspect]]:
+    found = re.match(r"\d{1,3}\b", value)
+    return [("age", found[0], Aspect.STATE)] if found else []
+
+
+def _field(value: str, lower: bool) -> list[str]:
+    found = phrase(value)
+    return [found] if found and len(found.split()) <= 4 else []
+
+
+_READS: dict[str, Read] = {
+    **dict.fromkeys(("birthday", "birth date", "date of birth", "birthdate"), _date),
+    **dict.fromkeys(
+        ("job", "profession", "occupation", "new job", "job title", "title", "role", "day job",
+         "current job", "trade"), _each("works as", trade),
+    ),
+    **dict.fromkeys(("employer", "new employer", "company"), _each("works at", organisation)),
+    **dict.fromkeys(
+        ("hometown", "home town", "home country", "birthplace"), _each("is from", place)
+    ),
+    **dict.fromkeys(("place", "flat", "house", "apartment", "new flat", "new place"), _inside),
+    **dict.fromkeys(("home", "new home", "address", "new address"), _each("lives in", place, "in")),
+    **dict.fromkeys(
+        ("native language", "mother tongue", "first language", "second language", "native tongue"),
+        _each("speaks", languages),
+    ),
+    **dict.fromkeys(("major", "degree", "field"), _each("studies", _field, "in")),
+    "age": _figure,
+    "diet": _each("diet", _field),
+    **dict.fromkeys(("plan", "plan for next year", "resolution"), _aim("plans to")),
+    **dict.fromkeys(
+        ("dream", "goal", "aim", "ambition", "biggest dream", "main goal", "life goal", "wish"),
+        _aim("wants to"),
+    ),
+}  # fmt: skip
+
+
+_CALLS_ME = re.compile(
+    rf"(?:(?i:everyone|everybody|people|friends|they|family|colleagues|just|please|can|you can"
+    rf"|mates)"
+    rf"\s+)(?:all\s+|just\s+)?calls?\s+me\s+(?P<name>{PERSON})"
+)
+
+
+_THE_PET = re.compile(
+    rf"(?i:the|our|my)\s+(?i:new\s+)?(?P<pet>{either([*PETS])})(?:'s\s+name)?\s+is\s+"
+    rf"(?:now\s+)?(?:called\s+|named\s+)?(?P<name>{PERSON})"
+)
+
+
+def attributes(text: str, people: People, lower: bool) -> Iterable[Found]:
+    """What a clause says in the form "my … is …" or "… is my favourite …"."""
+    found = _ATTRIBUTE.match(text)
+    if found and not found["not"]:
+        owner = people.owner(found["owner"]) if found["owner"] else people.speaker
+        if owner is not None:
+            for one in _attribute(found["what"].lower(), found["value"], owner, people, lower):
+                if found["be"] not in ("was", "were") or one.aspect is Aspect.EVER:
+                    yield one
+    elif chosen := _MY_FAVOURITE.match(text):
+        yield from _chosen(chosen, people)
+    elif pet := _THE_PET.match(text):
+        yield Found("has pet", pet["name"], subject=people.speaker)
+    elif called := _CALLS_ME.search(text):
+        yield Found("is named", called["name"], subject=people.speaker)
+
+
+def _attribute(what: str, value: str, owner: Named, people: People, lower: bool) -> Iterable[Found]:
+    if what.endswith("name"):
+        yield from _name_of(what, value, owner, people)
+    elif favourite := _FAVOURITE.fullmatch(what):
+        chosen = phrase(value, _AFTER_CHOICE)
+        if chosen and len(chosen.split()) <= 6:
+            yield Found(f"favourite {favourite['noun']}", chosen, subject=owner)
+    elif what in _READS:
+        for predicate, one, aspect in _READS[what](value, lower):
+            yield Found(predicate, one, aspect, subject=owner)
+    elif (thing := _HIS_THING.match(what)) and thing["kin"] in KIN:
+        person = people.kin.get((owner.text, thing["kin"]))
+        relative = person or Named(f"{owner.text}'s {thing['kin']}", EntityType.PERSON)
+        yield from _attribute(thing["what"], value, relative, people, lower)
+    elif what in _MACHINES and _MODEL.match(value):
+        yield Found("has", phrase(value), subject=owner)
+    elif kin := kin_of(what.split()[-1]) or _LEADS.get(what):
+        name = person_at(_A_WOMAN_CALLED.sub("", value))
+        value = value[value.find(name) :]
+        if name and _ALONE.match(value[len(name) :]):
+            people.mention(Named(name, EntityType.PERSON), kin.gender)
+            yield Found(kin.predicate, name, subject=owner)
+
+
+def _name_of(what: str, value: str, owner: Named, people: People) -> Iterable[Found]:
+    name, whose = person_at(value), _WHOSE_NAME.match(what)
+    if name and whose is None and what in ("name", "full name", "first name", "real name"):
+        yield Found("is named", name, subject=owner)
+    elif name and whose and (word := whose["whose"]) in KIN:
+        person = people.kin[owner.text, word] = Named(name, EntityType.PERSON)
+        people.mention(person, KIN[word].gender)
+        yield Found(KIN[word].predicate, name, subject=owner)
+    elif name and whose and whose["whose"] in PETS:
+        yield Found("has pet", name, subject=owner)
+
+
+def _chosen(found: re.Match[str], people: People) -> Iterable[Found]:
+    value = phrase(found["value"])
+    owner = people.speaker if found["owner"] else people.owner(found["name"])
+    if owner is None or not value or value.lower().split()[0] in _FREE:
+        return
+    if found["noun"]:
+        yield Found(f"favourite {found['noun'].lower()}", value, subject=owner)
+    else:
+        yield Found("likes", value, subject=owner)

@@ -1,0 +1,138 @@
+"""What somebody has: things and animals; tongues, instruments, sports."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from remanence.knowledge.extract.phrases import UPPER, before_cut, name_at, people_at
+from remanence.knowledge.extract.rule import Aspect, Found, Give, Scene, rule
+from remanence.knowledge.extract.shapes import languages, thing
+from remanence.knowledge.extract.subjects import either
+from remanence.knowledge.extract.tables.games import GAMES
+from remanence.knowledge.extract.tables.kin import KIN, KIN_PLURALS, PET_PLURALS, PETS
+from remanence.knowledge.extract.tables.listing import words
+from remanence.knowledge.extract.tables.not_things import NOT_THINGS
+from remanence.knowledge.extract.verb_group import Tense
+
+_WORD = re.compile(r"[\w'-]+")
+_NAMED = re.compile(
+    rf"\s*(?:(?:boy|girl)\b\s*)?(?:(?:named|called|whose names? (?:is|are)|by the name of)\s+"
+    rf"|[,:(–-]\s*)(?=[{UPPER}])"
+)
+_ONE = (
+    r"(?:an?|another|two|three|four|five|six|seven|eight|nine|ten|\d{1,2}"
+    r"|my first|our first|(?:my|our|his|her) [a-z]+'s|hearing aids|glasses|contact lenses)\b"
+)
+_ARTICLE = re.compile(rf"\s*(?:(?:myself|himself|herself|ourselves|us|me)\s+)?(?={_ONE})", re.I)
+_NEXT = re.compile(rf"\s+and\s+(?={_ONE})", re.IGNORECASE)
+_LINKS = words("for of with in from to and on at who that")
+_SMALL_WORDS = words("the and a or both electric acoustic some classical in for")
+_PLURAL_PETS = re.compile(rf"\s*(?:some\s+)?(?:{either([*PET_PLURALS])})\b", re.IGNORECASE)
+_GONE_PET = r"(?:away|over the rainbow bridge)?"
+
+
+def _has(aspect: Aspect) -> Give:
+    def give(scene: Scene, after: str, _tail: re.Match[str]) -> Iterable[Found]:
+        for part in _NEXT.split(after):
+            near, start = _close_to(part), _ARTICLE.match(part)
+            if near is not None:
+                yield from _close(*near, part, aspect, scene)
+            elif start and not (scene.coming or (aspect is Aspect.STATE and _past(scene))):
+                yield from _thing(part[start.end() :], aspect, scene)
+
+    return give
+
+
+def _past(scene: Scene) -> bool:
+    """ "I had a picnic" is no possession."""
+    return scene.group.tense in (Tense.PAST, Tense.PERFECT) and scene.group.verb == "have"
+
+
+def _close_to(text: str) -> tuple[str, str] | None:
+    """A family word or an animal that is had, and what follows it."""
+    for word in list(_WORD.finditer(text))[:6]:
+        low = word[0].lower()
+        if low in _LINKS:
+            return None
+        one = KIN_PLURALS.get(low) or PET_PLURALS.get(low) or low
+        if low.endswith("'s"):
+            return None
+        if one in KIN or one in PETS:
+            return one, text[word.end() :]
+    return None
+
+
+def _close(word: str, after: str, text: str, aspect: Aspect, scene: Scene) -> Iterable[Found]:
+    named = _NAMED.match(after)
+    names = people_at(after[named.end() :]) if named else []
+    if word not in PETS:
+        steady = Aspect.STATE if aspect is Aspect.STATE else Aspect.EVER
+        for name in names:
+            yield Found(KIN[word].predicate, name, steady)
+        return
+    for name in names:
+        yield Found("has pet", name, aspect)
+    if not names and (_ARTICLE.match(text) or _PLURAL_PETS.match(text)):
+        for value in thing(text, scene.lower)[:1]:
+            yield Found("has pet", value, aspect)
+
+
+def _thing(text: str, aspect: Aspect, scene: Scene) -> Iterable[Found]:
+    for value in thing(text, scene.lower):
+        words = value.lower().split()
+        if f"{words[-1]} of " in text.lower() and "full of " not in text.lower():
+            return
+        if NOT_THINGS.isdisjoint((words[0], words[-1])):
+            yield Found("has", value, aspect, 0.9)
+
+
+def _gone(scene: Scene, after: str, _tail: re.Match[str]) -> Iterable[Found]:
+    for value in thing(after, scene.lower):
+        if value.split()[-1].lower() not in NOT_THINGS:
+            yield Found("has", value, Aspect.END)
+
+
+def _died(scene: Scene, after: str, _tail: re.Match[str]) -> Iterable[Found]:
+    """ "My hamster Pixel died": it is nobody's any more."""
+    found = scene.clause.subject.match if scene.clause.subject else None
+    if found and found["kin"] in PETS and (owner := scene.people.owner(found["owner"])):
+        yield Found("has pet", found["named"] or found["kin"], Aspect.END, subject=owner)
+
+
+def _put_to_sleep(scene: Scene, _after: str, tail: re.Match[str]) -> Iterable[Found]:
+    if name := name_at(tail["pet"]):
+        yield Found("has pet", name, Aspect.END)
+
+
+def _speaks(scene: Scene, after: str, _tail: re.Match[str]) -> Iterable[Found]:
+    if scene.group.tense is not Tense.PAST:
+        for value in languages(after, scene.lower):
+            yield Found("speaks", value)
+
+
+def _plays(scene: Scene, after: str, _tail: re.Match[str]) -> Iterable[Found]:
+    if scene.group.tense in (Tense.PAST, Tense.FUTURE) and not scene.group.phase:
+        return
+    for word in _WORD.findall(before_cut(after)[:80].lower()):
+        if word in GAMES:
+            yield Found("plays", word)
+        elif word not in _SMALL_WORDS:
+            return
+
+
+RULES = (
+    rule("have own", r"", _has(Aspect.STATE)),
+    rule("wear", r"(?=hearing aids|glasses|contact lenses)", _has(Aspect.STATE)),
+    rule("get buy adopt purchase inherit rescue", r"", _has(Aspect.START)),
+    rule("treat", r"myself to\s+(?=an?\s)", _has(Aspect.START)),
+    rule("be", r"(?:the\s+)?(?:proud|happy|new)\s+owner of\s+(?=an?\s)", _has(Aspect.STATE)),
+    rule("get", r"rid of\s+(?=my|our|his|her|the)", _gone),
+    rule("sell", r"(?=my|our|his|her|the)", _gone),
+    rule("drive ride", r"(?=an?\s)", _has(Aspect.STATE)),
+    rule("die pass", _GONE_PET, _died),
+    rule("put", r"(?:our\s+|my\s+)?(?:\w+\s+)?(?P<pet>\w+)\s+(?:to sleep|down)\b", _put_to_sleep),
+    rule("speak", r"", _speaks),
+    rule("be", r"(?:fluent|bilingual|trilingual|an? \w+ speaker)\s+(?:in|of)?\s*", _speaks),
+    rule("play", r"", _plays),
+)  # fmt: skip

@@ -1,0 +1,73 @@
+"""Where somebody lives, grew up, was born and comes from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from remanence.knowledge.extract.rule import Aspect, Found, Scene, each, rule
+from remanence.knowledge.extract.shapes import known_place, place
+from remanence.knowledge.extract.verb_group import Tense
+
+_WAY = (
+    r"(?:back\s+|home\s+|over\s+|out\s+|up\s+|down\s+|alone\s+|here\s+|again,?\s+|this time\s+"
+    r"|with .{1,30}?\s+)*"
+)
+_BY_THE_WAY = r"(?:.{0,20}?\b)?"
+_ROOMS = "room|flat|apartment|house|studio|place|cottage|loft"
+_NOW = re.compile(r"\bnow\b", re.IGNORECASE)
+_TO = re.compile(r"\b(?:for|to)\s+")
+
+
+def _moved_between(scene: Scene, _after: str, tail: re.Match[str]) -> Iterable[Found]:
+    for old in place(tail[1], scene.lower)[:1]:
+        yield Found("lives in", old, Aspect.END)
+    for new in place(tail[2], scene.lower)[:1]:
+        yield Found("lives in", new, Aspect.START)
+
+
+def _moved_away(scene: Scene, after: str, _tail: re.Match[str]) -> Iterable[Found]:
+    for old in place(after, scene.lower)[:1]:
+        yield Found("lives in", old, Aspect.END)
+        to = _TO.search(after)
+        for new in place(after[to.end() :], scene.lower)[:1] if to else ():
+            yield Found("lives in", new, Aspect.START)
+
+
+def _stays(scene: Scene, after: str, _tail: re.Match[str]) -> Iterable[Found]:
+    """ "Been in Toronto for six years", "I am back in Riga": to be there is to live there."""
+    long = scene.group.tense is Tense.PERFECT and scene.timed
+    before = scene.group.tense is Tense.PAST and "before that" in scene.sentence
+    now = _NOW.search(scene.clause.text) is not None and scene.group.tense is Tense.PRESENT
+    if long or before or now or scene.rest.lstrip().lower().startswith("back"):
+        for one in place(after, scene.lower):
+            yield Found("lives in", one, sure=0.9)
+
+
+RULES = (
+    rule("live reside", rf"{_WAY}(?:in|at|near|outside|around)\s+", each("lives in", place)),
+    rule("stay", rf"{_WAY}in\s+", each("lives in", place, sure=0.7)),
+    rule("base", r"(?:in|out of)\s+", each("lives in", place), passive=True),
+    rule("be", r"(?:living|based)\s+in\s+", each("lives in", place)),
+    rule("be", r"(?:back\s+)?(?:living\s+)?in\s+", _stays),
+    rule("rent", rf"(?:an?|the|my|our)\s+(?:\w+\s+)?(?:{_ROOMS})\s+(?:in|near)\s+",
+         each("lives in", place)),
+    rule("spend", r"(?:\w+\s+){1,3}?years?\s+(?:living\s+)?in\s+", each("lives in", place)),
+    rule("settle", r"(?:down\s+)?in\s+", each("lives in", place, Aspect.START)),
+    rule("move relocate", rf"{_WAY}from\s+(.+?)\s+(?:to|into)\s+(.+)", _moved_between),
+    rule("move relocate", rf"{_WAY}(?:away\s+)?(?:from|out of)\s+", _moved_away),
+    rule("leave", r"", each("lives in", known_place, Aspect.END)),
+    rule(
+        "move relocate emigrate immigrate return", rf"{_WAY}(?:to|into)\s+",
+        each("lives in", place, Aspect.START),
+    ),
+    rule(
+        "bear", rf"(?:and raised\s+|and bred\s+)?{_BY_THE_WAY}in\s+",
+        each("born in", place, Aspect.EVER), passive=True,
+    ),
+    rule("be", r"born\s+in\s+", each("born in", place, Aspect.EVER)),
+    rule("raise", rf"{_BY_THE_WAY}in\s+", each("is from", place, Aspect.EVER), passive=True),
+    rule("grow", rf"up\s+{_BY_THE_WAY}in\s+", each("is from", place, Aspect.EVER)),
+    rule("be", r"(?:both\s+)?from\s+", each("is from", place, Aspect.EVER)),
+    rule("come", r"from\s+", each("is from", place, Aspect.EVER)),
+)  # fmt: skip

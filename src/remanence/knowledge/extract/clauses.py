@@ -1,0 +1,262 @@
+"""A sentence in clauses: each with its subject, its verb, what follows, and how sure it is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from remanence.knowledge.extract.openers import after_openers, head_at, past
+from remanence.knowledge.extract.phrases import UPPER
+from remanence.knowledge.extract.prefixes import prefix_at
+from remanence.knowledge.extract.subjects import Subject, either, subject_at
+from remanence.knowledge.extract.tables.kin import KIN, OTHERS
+from remanence.knowledge.extract.tables.listing import words
+from remanence.knowledge.extract.tables.verbs import Form, verb
+from remanence.knowledge.extract.verb_group import Tense, VerbGroup, verb_group
+
+WHO = "who"
+DROPPED = "dropped"
+_CONNECTOR = re.compile(
+    r"\s*(?:;|—|–|\s-+\s|:\s|\.\.\.|…)\s*|,?\s+(?:and|but|so|because|cause|since|while|when"
+    r"|whenever"
+    r"|after|before|until|till|although|even though|though|where|who|which|as|then|once|plus|yet"
+    r"|whereas|or)\s+|[,!]\s+",
+    re.IGNORECASE,
+)
+_AUXILIARY = words(
+    """
+    am is are was were be been have has had do does did will would can could should might may
+    must used got not no never
+    """
+)
+_ADVERB = re.compile(
+    r"(?:(?:just|also|still|really|currently|now|recently|actually|finally|always|then|later|even"
+    r"|never|only|both|soon|eventually|sometimes|already|probably|definitely|totally)\s+)*",
+    re.IGNORECASE,
+)
+_OTHER = re.compile(
+    r"(?:the|a|an|this|that|these|those|some|most|all|everything|everyone|nothing|something|nobody"
+    r"|each|our|my|his|her|their|its|your|[a-z]+)\s+(?:[\w'-]+\s+){0,3}?(?:is|are|was|were|has|will"
+    r"|would|can|could|makes|made|gets|got|seems|feels|looks|keeps|helps|went|came)\b",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[\w'-]+")
+_WHEN_WORDS = frozenset(["when", "once", "until", "till", "before", "after", "whenever"])
+_WHEN = re.compile(rf"(?:{'|'.join(_WHEN_WORDS)})\b", re.IGNORECASE)
+_MORE = re.compile(r"\s+[\w$€£]")
+_MORE_HERE = re.compile(r"\s+(?:at|for|in|as|with|an?|the|to)\s")
+_NAMED = re.compile(rf"(?:[{UPPER}][\w'-]+|{either([*KIN, *OTHERS])}),?\s+who\s+$")
+_FINITE = re.compile(
+    r"\b(?:is|was|are|were|has|would|can|will|makes?|made|gives?|gave|helps?|helped|feels?|felt"
+    r"|sounds?|have|I|we|it)\b"
+)
+_PLANNING = frozenset(["want", "plan", "hope", "intend", "decide", "need", "aim", "try"])
+_HELPERS = {Tense.PAST: "was", Tense.FUTURE: "will be", Tense.PERFECT: "have been"}
+_ACTED = re.compile(r"[A-Za-z]{3,}ed (?:in |up |out |off )?(?:my|our|the|an?)\b")
+_LEFT_OUT = {"born": "was", "been": "have"}
+
+
+@dataclass(slots=True)
+class Clause:
+    """A clause: `head` stands before its subject, `rest` follows its verb.
+
+    `lead` is what was said before the head, `connector` the word that joins it to the one
+    before, `source` who is said to have said so.
+    """
+
+    text: str
+    start: int
+    connector: str = ""
+    subject: Subject | None = None
+    group: VerbGroup | None = None
+    lead: str = ""
+    head: str = ""
+    sure: float = 1.0
+    source: str = ""
+    refusal: str = ""
+    since: bool = False
+
+    @property
+    def rest(self) -> str:
+        """What follows the verb."""
+        return self.text[self.group.end :] if self.group else ""
+
+
+def clauses(sentence: str) -> list[Clause]:
+    """The clauses of a sentence whose short forms are written out, in order."""
+    found: list[Clause] = []
+    for connector, start, end in _segments(sentence):
+        text = sentence[start:end]
+        before = found[-1] if found else None
+        if connector == WHO and not _NAMED.search(sentence, max(start - 60, 0), start):
+            clause: Clause | None = Clause(text, start, connector)
+        else:
+            clause = _opened(text, start, connector)
+            clause = clause or _continued(text, start, connector, before)
+        if clause is not None:
+            if before is not None and connector == "since":
+                before.since = True
+            if before is not None and before.subject is None and not before.refusal:
+                clause.lead = f"{before.text}, "
+            found.append(clause)
+        elif before is not None:
+            before.text = sentence[before.start : end]
+        else:
+            found.append(Clause(text, start))
+    return found
+
+
+def _segments(sentence: str) -> list[tuple[str, int, int]]:
+    cuts, ends = [("", 0)], []
+    for match in _CONNECTOR.finditer(sentence):
+        connector = match[0].strip(" ,!").lower()
+        if connector == "and" and _is_pair(sentence, cuts[-1][1], match.end()):
+            continue
+        if _may_open(sentence, match.end(), connector):
+            ends.append(match.start())
+            cuts.append((connector, match.end()))
+    ends.append(len(sentence))
+    return [(word, start, end) for (word, start), end in zip(cuts, ends, strict=True)]
+
+
+def _is_pair(sentence: str, start: int, at: int) -> bool:
+    """Whether "and" stands inside a subject: "Tom and Ana moved"."""
+    subject = subject_at(sentence, after_openers(sentence, start))
+    return subject is not None and subject.end > at
+
+
+def _may_open(sentence: str, at: int, connector: str) -> bool:
+    at = past(_ADVERB, sentence, at)
+    word = _WORD.match(sentence, at)
+    if word is None:
+        return False
+    low = word[0].lower()
+    if connector in (WHO, "which") or low in ("i", "we", "he", "she"):
+        return True
+    if low in ("raised", "bred", "like"):
+        return False
+    if low in _AUXILIARY or verb(low):
+        return True
+    if _OTHER.match(sentence, at) or head_at(sentence, at) is not None:
+        return True
+    subject = subject_at(sentence, at)
+    return subject is not None and _verb_follows(sentence, subject)
+
+
+def _verb_follows(text: str, subject: Subject) -> bool:
+    at = past(_ADVERB, text, past(re.compile(r"\s*"), text, subject.end))
+    word = _WORD.match(text, at)
+    if word is None:
+        return False
+    low = word[0].lower()
+    known = verb(low)
+    if known:
+        return known[1] != Form.ING
+    person = bool(subject.match and (subject.match["kin"] or subject.match["name"]))
+    return (
+        low in _AUXILIARY or low.endswith("ed") or (person and low.endswith("s") and len(low) > 3)
+    )
+
+
+def _opened(text: str, start: int, connector: str) -> Clause | None:
+    """The clause that the text opens with a subject of its own."""
+    at = after_openers(text)
+    prefix = prefix_at(text, at)
+    if prefix.refusal:
+        return Clause(text, start, connector, refusal=prefix.refusal)
+    at = after_openers(text, prefix.end)
+    if connector == WHO:
+        group = verb_group(text, at)
+        return Clause(text, start, WHO, Subject(None, at), group) if group else None
+    head = head_at(text, at)
+    subject = subject_at(text, head) if head is not None else None
+    subject = subject or subject_at(text, at)
+    if subject is None or subject.match is None:
+        other = prefix.end > after_openers(text) or _OTHER.match(text, at)
+        return Clause(text, start, connector, head=text[:at], sure=prefix.sure) if other else None
+    group = verb_group(text, subject.end)
+    if group is not None and not _agrees(subject, group):
+        return Clause(text, start, connector)
+    if group is None and connector and not _verb_follows(text, subject):
+        return None
+    when = _WHEN.match(text) or connector in _WHEN_WORDS
+    if when and group is not None and group.tense in (Tense.PRESENT, Tense.FUTURE):
+        return Clause(text, start, connector, refusal="hypothetical")
+    head_text = text[: subject.match.start()]
+    return Clause(
+        text, start, connector, subject, group,
+        head=head_text, sure=prefix.sure, source=prefix.source,
+    )  # fmt: skip
+
+
+def _agrees(subject: Subject, group: VerbGroup) -> bool:
+    """Whether one person does it: "themes like love" is not about somebody called Themes."""
+    found = subject.match
+    single = found and (found["name"] or found["kin"]) and not (found["also"] or found["other"])
+    bare = group.tense is Tense.PRESENT and group.form == Form.BASE and not group.able
+    return not (single and bare) or group.supposed
+
+
+def _continued(text: str, start: int, connector: str, before: Clause | None) -> Clause | None:
+    """A clause that shares the subject of the one before: "… and work at Acme"."""
+    if before is None:
+        return _dropped(text, start)
+    if before.group is None or before.subject is None or connector in ("or", "as", "which"):
+        return None
+    if before.group.verb in _PLANNING and " to " in before.text:
+        return None
+    at = past(_ADVERB, text, 0)
+    word = _WORD.match(text, at)
+    low = word[0].lower() if word else ""
+    known = verb(low)
+    fits = bool(known and word and _fits(before.group, known[1], text, word.end()))
+    if not fits and low not in _AUXILIARY:
+        return None
+    helper = _HELPERS.get(before.group.tense, "am") if before.group.progressive else ""
+    group = _helped(helper, text, at) if helper else verb_group(text)
+    if group is None and fits:
+        return None
+    connector = before.connector if before.connector in (WHO, DROPPED) else connector
+    return Clause(
+        text, start, connector, before.subject, group, sure=before.sure, source=before.source
+    )
+
+
+def _fits(before: VerbGroup, form: Form, text: str, end: int) -> bool:
+    """Whether a verb form can go on after the group, and is not a noun in a list."""
+    more, more_here = _MORE.match(text, end) is not None, _MORE_HERE.match(text, end) is not None
+    if before.progressive:
+        return Form.ING in form
+    if more_here and form == Form.PRESENT:
+        return True
+    if before.tense in (Tense.PAST, Tense.PERFECT):
+        return bool(form & (Form.PAST | Form.PARTICIPLE)) and (Form.BASE not in form or more)
+    if before.form & Form.PRESENT and not before.form & Form.BASE:
+        return Form.PRESENT in form and more
+    return Form.BASE in form and more
+
+
+def _helped(helper: str, text: str, at: int) -> VerbGroup | None:
+    """The group of a verb whose helper was left out or stands before: "… and working"."""
+    group = verb_group(f"{helper} {text[at:]}")
+    before = len(helper) + 1
+    if group is None or group.end <= before:
+        return None
+    return replace(group, end=group.end - before + at)
+
+
+def _dropped(text: str, start: int) -> Clause | None:
+    """A message that leaves "I" out: "Just moved to Lisbon", "Flying to Rome on Friday"."""
+    at = after_openers(text)
+    word = _WORD.match(text, at)
+    low = word[0].lower() if word else ""
+    form = known[1] if (known := verb(low)) else Form(0)
+    past = (Form.PAST in form and Form.BASE not in form) or _ACTED.match(text, at) is not None
+    group = None
+    if low in _LEFT_OUT:
+        group = _helped(_LEFT_OUT[low], text, at)
+    elif form == Form.ING and not _FINITE.search(text):
+        group = _helped("am", text, at)
+    elif past or low in ("love", "hate", "adore"):
+        group = verb_group(text, at)
+    return Clause(text, start, DROPPED, Subject(None, at), group, sure=0.9) if group else None

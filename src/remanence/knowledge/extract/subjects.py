@@ -1,0 +1,208 @@
+"""Whom a clause is about: the speaker, somebody named, or somebody a pronoun stands for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from remanence.knowledge.extract.phrases import PERSON
+from remanence.knowledge.extract.statement import Named
+from remanence.knowledge.extract.tables.first_names import gender_of, is_first_name
+from remanence.knowledge.extract.tables.kin import FORMER, KIN, OTHERS, PETS, kin_of
+from remanence.knowledge.extract.tables.listing import words
+from remanence.knowledge.extract.tables.places import is_place
+from remanence.knowledge.extract.tables.verbs import verb
+from remanence.model.knowledge import EntityType
+
+
+def either(words: Sequence[str]) -> str:
+    """A pattern for any of the words, the longest first."""
+    return "|".join(sorted(words, key=len, reverse=True))
+
+
+OWNER = rf"(?:(?i:my|our|his|her|their)|(?i:the user's)|{PERSON}(?:'s|(?<=s)'))"
+KIN_PHRASE = (
+    rf"(?P<owner>{OWNER})\s+(?P<adjective>(?:[a-z-]+\s+){{0,2}}?)"
+    rf"(?P<kin>{either([*KIN, *FORMER, *OTHERS, *PETS])})\b(?!-|'s)"
+    rf"(?:,?\s+(?P<named>{PERSON})\b(?!'s),?)?"
+)
+_SPEAKER = r"I|we|(?:my|our)\s+[\w ]{2,30}?\s+and\s+I|me\s+and\s+my\s+\w+|the user|user"
+_SUBJECT = re.compile(
+    rf"(?:(?P<speaker>(?i:{_SPEAKER})\b)|(?P<pronoun>(?i:he|she)\b)"
+    rf"|(?P<nobody>(?i:you|it|they|this|that|there|these|those)\b)"
+    rf"|{KIN_PHRASE}|(?P<name>{PERSON})(?!'s))"
+    rf"(?:\s+(?:and|&)\s+(?:(?P<also>(?i:I|me)\b)|(?P<other>{PERSON})))?"
+)
+_ORDINARY = """
+the a an this that these those who whom whose which what when where why how if but and so
+because while my our his her
+their your its it he she we they you today yesterday tomorrow now then there here some all every
+everyone everything someone somebody nobody nothing no not just also still maybe since after before
+in on at for with from to of by as yes yeah well oh thanks thank please hi hello hey last next both
+most many work life people anyway honestly actually finally recently currently got had was is am are
+been being did do does have has can will would monday tuesday wednesday thursday friday saturday
+sunday january february march april may june july august september october november december moved
+started left bought joined love loved live lived working studying living moving going looking never
+always ever even only besides plus another one two three lately luckily sadly unfortunately ok okay
+sure wow cool great nice good god guess news update fun speaking turns once until though although
+despite during none neither either let lets delete forget scrap remember book write give add water
+correction were suppose assuming unless home born note reminder same feeling old things sounds
+looks seems feels means makes gets gives takes
+congrats congratulations nature art music time money food family friends dance meeting talking
+"""
+_NOT_NAMES = frozenset(_ORDINARY.split())
+_COMMON_ENDINGS = tuple(
+    words("ed ing tion ness ment ery ity ism ance ence ship ology ful ous ive ably ally")
+)
+
+
+_TITLES = frozenset(["Uncle", "Aunt", "Auntie", "Cousin", "Grandma", "Grandpa", "Granny"])
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The subject of a clause as the text has it, not yet resolved, and where it ends."""
+
+    match: re.Match[str] | None
+    end: int = 0
+
+
+def subject_at(text: str, at: int = 0) -> Subject | None:
+    """The subject that stands at that place."""
+    found = _SUBJECT.match(text, at)
+    if found is None or ((name := found["name"]) and _is_common(name)):
+        return None
+    return Subject(found, found.end())
+
+
+def _is_common(name: str) -> bool:
+    """Whether a capital is all that makes a name of it: "Sounds", "Pottery"."""
+    word = _first_word(name).lower()
+    if word in _NOT_NAMES:
+        return True
+    if " " in name or is_first_name(name):
+        return False
+    return word.endswith(_COMMON_ENDINGS) or verb(word) is not None
+
+
+def _first_word(name: str) -> str:
+    return name.partition(" ")[0].rstrip(".")
+
+
+def _person(name: str) -> Named:
+    return Named(name, EntityType.PERSON)
+
+
+@dataclass(slots=True)
+class People:
+    """Who was spoken of so far: pronouns and "my wife" are looked up here.
+
+    `things` are names of the text, in small letters, that are no persons.
+    """
+
+    speaker: Named
+    recent: Sequence[Named] = ()
+    things: frozenset[str] = frozenset()
+    named: list[Named] = field(default_factory=list)
+    genders: dict[str, str] = field(default_factory=dict)
+    kin: dict[tuple[str, str], Named] = field(default_factory=dict)
+    last: Named | None = None
+
+    def mention(self, person: Named, gender: str = "") -> None:
+        """Remember that the text named the person."""
+        if person.text == self.speaker.text:
+            return
+        if person in self.named:
+            self.named.remove(person)
+        self.named.append(person)
+        if gender:
+            self.genders[person.text] = gender
+
+    def gender(self, person: Named) -> str:
+        """What is known: from a family word in the text, else from the first name."""
+        return self.genders.get(person.text) or gender_of(person.text)
+
+    def pronoun(self, word: str, but: str | None = None) -> Named | None:
+        """Whom he or she is: the last subject if it fits, else the last named that does.
+
+        Of those spoken of before this text, only if no more than one fits. `but` is not meant.
+        """
+        want = "f" if word.lower() in ("she", "her") else "m"
+        fitting = [one for one in self.named if self.gender(one) in ("", want) and one.text != but]
+        if fitting:
+            return self.last if self.last in fitting else fitting[-1]
+        around = {
+            one.text: one
+            for one in self.recent
+            if one.type == EntityType.PERSON
+            and one.text != self.speaker.text
+            and self.gender(one) in ("", want)
+        }
+        return next(iter(around.values())) if len(around) == 1 else None
+
+    def owner(self, word: str, but: str | None = None) -> Named | None:
+        """Whose: my, our, his, her (not `but`), or a name with 's."""
+        plain = word.lower()
+        if plain in ("my", "our", "the user's"):
+            return self.speaker
+        if plain in ("his", "her"):
+            return self.pronoun(plain, but)
+        if plain == "their":
+            return None
+        return self._named(word.removesuffix("'s").removesuffix("'"))
+
+    def relative(self, found: re.Match[str]) -> Named | None:
+        """The person of a phrase such as "my sister Maria" or "Ana's brother"."""
+        owner = self.owner(found["owner"], found["named"])
+        if owner is None:
+            return None
+        word = found["kin"]
+        kin = kin_of(word)
+        sort = EntityType.THING if word in PETS else EntityType.PERSON
+        person = self.kin.get((owner.text, word)) or Named(f"{owner.text}'s {word}", sort)
+        if found["named"]:
+            person = self.kin[owner.text, word] = Named(found["named"], sort)
+        self.mention(person, kin.gender if kin else "")
+        return person
+
+    def resolve(self, subject: Subject) -> tuple[Named, ...]:
+        """The persons a subject means; nobody if that is not sure."""
+        found = subject.match
+        who = self._first(found) if found else None
+        if found is None or who is None:
+            return ()
+        all_of_them = [who]
+        if found["also"]:
+            all_of_them.append(self.speaker)
+        elif found["other"]:
+            all_of_them.append(_person(found["other"]))
+        for one in all_of_them:
+            self.mention(one)
+        self.last = who
+        return tuple(all_of_them)
+
+    def _first(self, found: re.Match[str]) -> Named | None:
+        if found["speaker"]:
+            return self.speaker
+        if found["pronoun"]:
+            return self.pronoun(found["pronoun"])
+        if found["kin"]:
+            return self.relative(found)
+        return self._named(found["name"]) if found["name"] else None
+
+    def _named(self, name: str) -> Named | None:
+        """Who bears the name; a first name is that of the full name said before."""
+        if (title := _first_word(name)) in _TITLES and title != name:
+            name = name[len(title) + 1 :]
+        if name.lower() in self.things or (is_place(name) and not is_first_name(name)):
+            return None
+        if name == _first_word(self.speaker.text):
+            return self.speaker
+        if (word := name.lower()) in KIN:
+            known = self.kin.get((self.speaker.text, word))
+            return known or _person(f"{self.speaker.text}'s {word}")
+        full = [
+            one for one in self.named if "'s " not in one.text and _first_word(one.text) == name
+        ]
+        return full[-1] if full else _person(name)

@@ -1,0 +1,1 @@
+"""Word tables of common knowledge: family words, places, trades, tongues, first names, verbs."""

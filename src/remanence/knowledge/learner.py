@@ -1,0 +1,194 @@
+"""Learning: what new memories say, read by rules and made ready to be stored with them."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from remanence.knowledge.extract.reading import read
+from remanence.knowledge.extract.statement import Named, NameFinder, Reader, Reading, Statement
+from remanence.model.knowledge import Claim, Entity, EntityType, Learnt, entity_id
+from remanence.model.memory import Kind, MemoryRecord, State
+from remanence.model.predicates import phrase
+from remanence.remember.tool_calls import OF_MEMORY
+
+RULES = "rules"
+SELF = "user"  # who speaks, when nobody says who
+# What people and notes say. Summaries and reflections only repeat it.
+READ = frozenset({Kind.MESSAGE, Kind.EPISODIC, Kind.SEMANTIC})
+UNHEARD = frozenset({"assistant", "system", "tool", "function", "developer"})
+RECENT = 3  # people last spoken of, whom "she" may mean in the next message
+
+
+class Learner:
+    """Reads memories. `entities` and `relations` can each be switched off. Thread-safe.
+
+    `refused` counts, since this was made, what did not become knowledge and why.
+    """
+
+    def __init__(
+        self,
+        new_id: Callable[[], UUID],
+        *,
+        entities: bool = True,
+        relations: bool = True,
+        find_names: NameFinder | None = None,
+        reader: Reader = read,
+        origin: str = RULES,
+    ) -> None:
+        self._new_id = new_id
+        self._reader = reader
+        self._origin = origin
+        self._entities = entities
+        self._relations = relations
+        self._find_names = find_names
+        self._lock = threading.Lock()
+        self._refused: Counter[str] = Counter()
+
+    def refused(self) -> dict[str, int]:
+        """How often something was refused, by reason, the most frequent first."""
+        with self._lock:
+            return dict(self._refused.most_common())
+
+    def reading_by(self, reader: Reader, origin: str) -> Learner:
+        """A learner with the same switches that reads in another way; counts go to this one."""
+        other = Learner(
+            self._new_id,
+            entities=self._entities,
+            relations=self._relations,
+            find_names=self._find_names,
+            reader=reader,
+            origin=origin,
+        )
+        other._lock, other._refused = self._lock, self._refused
+        return other
+
+    def read(
+        self, text: str, *, speaker: Named, at: datetime, recent: Sequence[Named] = ()
+    ) -> Reading:
+        """What a text says, as this learner reads."""
+        return self._reader(
+            text,
+            speaker=speaker,
+            at=at,
+            recent=recent,
+            find_names=self._find_names,
+            relations=self._relations,
+        )
+
+    def learn(self, records: Sequence[MemoryRecord]) -> list[Learnt]:
+        """What each of these memories says, those of one session in their order."""
+        if not (self._entities or self._relations):
+            return []
+        refused: Counter[str] = Counter()
+        recent: dict[str | None, list[Named]] = {}
+        found = [self._learnt(record, self._reading(record, recent, refused)) for record in records]
+        with self._lock:
+            self._refused.update(refused)
+        return found
+
+    def _reading(
+        self,
+        record: MemoryRecord,
+        recent: dict[str | None, list[Named]],
+        refused: Counter[str],
+    ) -> Reading:
+        reason = unheard(record)
+        if reason is not None:
+            refused[reason] += 1
+            return Reading()
+        known = recent.get(record.session_id, []) if record.session_id else []
+        reading = self.read(
+            record.text, speaker=speaker_of(record), at=record.happened_at, recent=known
+        )
+        refused.update(reading.refused)
+        people = [name for name in reading.names if name.type == EntityType.PERSON]
+        recent[record.session_id] = [*known, *people][-RECENT:]
+        return reading
+
+    def _learnt(self, record: MemoryRecord, reading: Reading) -> Learnt:
+        names = reading.names if self._entities else ()
+        statements = _distinct(reading.statements) if self._relations else []
+        said = [name for one in statements for name in (one.subject, one.object) if name]
+        return Learnt(
+            memory=record.id,
+            entities=tuple(_entities(record, [*names, *said])),
+            mentions=tuple(dict.fromkeys(entity_id(record.user_id, n.text) for n in names)),
+            claims=tuple(self._claim(record, one) for one in statements),
+        )
+
+    def _claim(self, record: MemoryRecord, said: Statement) -> Claim:
+        return claim_of(record, said, str(self._new_id()), self._origin)
+
+
+def unheard(record: MemoryRecord) -> str | None:
+    """Why a memory is not read at all; None if it is."""
+    if record.kind not in READ:
+        return f"a {record.kind}"
+    if record.metadata.get(OF_MEMORY) is True:
+        return "memory's own tools"
+    if record.role in ("tool", "function", "system", "developer"):
+        return f"role {record.role}"
+    if record.role in UNHEARD and record.speaker is None:
+        return "the assistant's words"
+    return None
+
+
+def speaker_of(record: MemoryRecord) -> Named:
+    """Who says "I" in a memory."""
+    return Named(record.speaker or record.user_id or SELF, EntityType.PERSON)
+
+
+def claim_of(record: MemoryRecord, said: Statement, id: str, origin: str) -> Claim:
+    """A statement as a claim: recorded when its memory came to say so."""
+    whose = record.user_id
+    return Claim(
+        id=id,
+        subject=entity_id(whose, said.subject.text),
+        predicate=said.predicate,
+        value=said.value,
+        object=None if said.object is None else entity_id(whose, said.object.text),
+        text=phrase(said.subject.text, said.predicate, said.value),
+        kind=said.kind,
+        confidence=said.confidence,
+        trust=record.trust,
+        observed_at=record.happened_at,
+        recorded_at=record.created_at if record.version == 1 else record.updated_at,
+        began=said.began,
+        ended=said.ended,
+        origin=origin,
+        memory=record.id,
+        rested_at=None if record.state == State.ACTIVE else record.updated_at,
+        user_id=whose,
+        agent_id=record.agent_id,
+        session_id=record.session_id,
+    )
+
+
+def _distinct(statements: Iterable[Statement]) -> list[Statement]:
+    """Each thing said once, the surest of those that say the same."""
+    best: dict[tuple[str, str, str, object, object], Statement] = {}
+    for one in statements:
+        key = (one.subject.text, one.predicate, one.value.casefold(), one.began, one.ended)
+        if key not in best or best[key].confidence < one.confidence:
+            best[key] = one
+    return list(best.values())
+
+
+def _entities(record: MemoryRecord, names: Iterable[Named]) -> list[Entity]:
+    """An entity for each name; of several types, one that says more than `thing`."""
+    found: dict[str, Entity] = {}
+    for name in names:
+        id = entity_id(record.user_id, name.text)
+        if id not in found or found[id].type == EntityType.THING:
+            found[id] = Entity(
+                id=id,
+                name=name.text,
+                type=name.type,
+                created_at=record.created_at,
+                user_id=record.user_id,
+            )
+    return list(found.values())
