@@ -38,15 +38,11 @@ class AsyncLayer:
 
 def stub() -> str:
     """The stub as it should be."""
-    core = _source(Memory)
-    layers = {name: _source(kind) for name, kind in LAYERS.items()}
     body = [*ast.parse(VERBS).body, *ast.parse(LAYER).body]
-    body += [
-        _layer(source, kind) for source, kind in zip(layers.values(), LAYERS.values(), strict=True)
-    ]
-    body.append(_shell(core))
+    body += [*map(_layer, LAYERS.values()), _shell()]
     names = {node.id for part in body for node in ast.walk(part) if isinstance(node, ast.Name)}
-    imports = [each for source in (core, *layers.values()) for each in _imports(source, names)]
+    sources = [_source(each) for kind in (Memory, *LAYERS.values()) for each in _kinds(kind)]
+    imports = [each for source in sources for each in _imports(source, names)]
     imports += ast.parse("import builtins").body if "builtins" in names else []
     return _formatted(HEAD + ast.unparse(ast.Module([*imports, *body], [])))
 
@@ -61,20 +57,34 @@ def _class(source: ast.Module, name: str) -> ast.ClassDef:
     )
 
 
-def _shell(source: ast.Module) -> ast.ClassDef:
+def _kinds(kind: type) -> list[type]:
+    """The class and those of ours that it inherits verbs from, the outermost last."""
+    return [each for each in reversed(kind.__mro__) if each.__module__.startswith("remanence.")]
+
+
+def _verbs(kind: type) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """The signatures of a class, inherited ones first; what it overrides is told once."""
+    found = {
+        verb.name: verb
+        for each in _kinds(kind)
+        for verb in _signatures(_class(_source(each), each.__name__))
+    }
+    return list(found.values())
+
+
+def _shell() -> ast.ClassDef:
     shell = _class(ast.parse(SHELL), "AsyncMemory")
     for name, kind in LAYERS.items():
         shell.body.insert(1, ast.parse(f"{name}: Async{kind.__name__}").body[0])
-    shell.body += _signatures(_class(source, "Memory"))
+    shell.body += _verbs(Memory)
     return shell
 
 
-def _layer(source: ast.Module, kind: type) -> ast.ClassDef:
+def _layer(kind: type) -> ast.ClassDef:
     shell = _class(
         ast.parse(f"class Async{kind.__name__}(AsyncLayer): ..."), f"Async{kind.__name__}"
     )
-    core = _class(source, kind.__name__)
-    shell.body = [each for each in _signatures(core) if each.name != "__init__"]
+    shell.body = [each for each in _verbs(kind) if each.name != "__init__"]
     return shell
 
 
@@ -99,9 +109,10 @@ def _signature(
 
 
 def _default(value: ast.expr | None) -> ast.expr | None:
-    """A default as it can be told; one that is private to a module cannot."""
+    """A default as it can be told; one that is private to a module, or its constant, cannot."""
     inside = [] if value is None else [n for n in ast.walk(value) if isinstance(n, ast.Name)]
-    return ast.Constant(...) if any(name.id.startswith("_") for name in inside) else value
+    hidden = any(name.id.startswith("_") or name.id.isupper() for name in inside)
+    return ast.Constant(...) if hidden else value
 
 
 def _imports(source: ast.Module, names: set[str]) -> list[ast.stmt]:

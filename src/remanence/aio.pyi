@@ -3,18 +3,32 @@
 import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
+from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
 
 from remanence.clock import Clock
+from remanence.knowledge.extract.statement import Reading
+from remanence.knowledge.graph.stating import THING
 from remanence.layers.cleanup import Cleanup
 from remanence.memory import Memory
 from remanence.model.block import Block, BlockVersion
 from remanence.model.context import Context
 from remanence.model.conversation import Conversation, Window
+from remanence.model.graph import (
+    Community,
+    Likeness,
+    Moment,
+    Node,
+    Relation,
+    Resolved,
+    Route,
+    Subgraph,
+)
 from remanence.model.hit import Hit, Hits, WhyNot
+from remanence.model.knowledge import Fact, Mention
 from remanence.model.memory import Association, Json, Kind, MemoryRecord, Related, Revision
 from remanence.model.session import Session, WorkingItem
 from remanence.model.snapshot import Restored, Snapshot, SnapshotDiff
@@ -33,16 +47,29 @@ class AsyncLayer:
 
 class AsyncBlocks(AsyncLayer):
     async def get(
-        self, label: str, *, user_id: str | None = None, agent_id: str | None = None
+        self,
+        label: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
     ) -> Block: ...
     async def list(
-        self, *, user_id: str | None = None, agent_id: str | None = None
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
     ) -> builtins.list[Block]: ...
     async def render(
         self,
         *,
         user_id: str | None = None,
         agent_id: str | None = None,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
         template: str | None = None,
     ) -> str: ...
     async def create(
@@ -238,6 +265,317 @@ class AsyncConversations(AsyncLayer):
         self, session_id: str, *, user_id: str | None = None, erase: bool = False
     ) -> builtins.list[MemoryRecord]: ...
 
+class AsyncFacts(AsyncLayer):
+    async def extract(
+        self,
+        text: str,
+        *,
+        speaker: str | None = None,
+        at: datetime | None = None,
+        model: bool = False,
+    ) -> Reading: ...
+    async def learn(
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        all_users: bool = False,
+        model: bool = False,
+        progress: Progress | None = None,
+    ) -> int: ...
+    async def refused(self) -> dict[str, int]: ...
+    async def get(self, id: str, *, known_at: datetime | None = None) -> Fact: ...
+    async def about(
+        self,
+        entity: str,
+        *,
+        predicate: str | None = None,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+        standing: str | None = None,
+        history: bool = False,
+        limit: int = 100,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        include_shared: bool = False,
+    ) -> list[Fact]: ...
+    async def timeline(
+        self,
+        entity: str,
+        predicate: str | None = None,
+        *,
+        known_at: datetime | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        include_shared: bool = False,
+    ) -> list[Fact]: ...
+    async def find(
+        self,
+        *,
+        predicate: str | None = None,
+        object: str | None = None,
+        kind: str | None = None,
+        standing: str | None = None,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+        limit: int = 100,
+        offset: int = 0,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        include_shared: bool = False,
+    ) -> list[Fact]: ...
+    async def conflicts(
+        self,
+        *,
+        known_at: datetime | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        include_shared: bool = False,
+    ) -> list[tuple[Fact, ...]]: ...
+    async def add(
+        self,
+        subject: str,
+        predicate: str,
+        object: str,
+        *,
+        text: str | None = None,
+        kind: str | None = None,
+        confidence: float = 1.0,
+        trust: float = 1.0,
+        valid_from: datetime | str | None = None,
+        valid_to: datetime | str | None = None,
+        observed_at: datetime | None = None,
+        subject_type: str | None = None,
+        object_type: str | None = None,
+        source: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+    ) -> Fact: ...
+    async def confirm(
+        self, id: str, *, confidence: float = 0.9, source: str | None = None
+    ) -> Fact: ...
+    async def correct(
+        self,
+        id: str,
+        *,
+        object: str | None = None,
+        valid_from: datetime | str | None = None,
+        valid_to: datetime | str | None = None,
+        text: str | None = None,
+        reason: str | None = None,
+    ) -> Fact: ...
+    async def retract(self, id: str, *, reason: str | None = None, erase: bool = False) -> Fact: ...
+
+class AsyncGraph(AsyncLayer):
+    async def get(
+        self,
+        name: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        include_shared: bool = False,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+    ) -> Node: ...
+    async def entities(
+        self,
+        type: str | None = None,
+        text: str | None = None,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        include_shared: bool = False,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> list[Node]: ...
+    async def mentions(
+        self,
+        name: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        include_shared: bool = False,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> list[Mention]: ...
+    async def neighbours(
+        self,
+        name: str,
+        *,
+        depth: int = 1,
+        relations: str | Sequence[str] | None = None,
+        together: bool = False,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        include_shared: bool = False,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+        limit: int = 50,
+    ) -> Subgraph: ...
+    async def paths(
+        self,
+        a: str,
+        b: str,
+        *,
+        max_length: int = 4,
+        relations: str | Sequence[str] | None = None,
+        together: bool = False,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        include_shared: bool = False,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+        limit: int = 5,
+    ) -> list[Route]: ...
+    async def timeline(
+        self,
+        name: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        include_shared: bool = False,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+        limit: int = 1000,
+    ) -> list[Moment]: ...
+    async def communities(
+        self,
+        *,
+        together: bool = True,
+        least: int = 2,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        include_shared: bool = False,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+        limit: int = 50,
+    ) -> list[Community]: ...
+    async def alike(
+        self,
+        *,
+        least: float = ...,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+        limit: int = 20,
+    ) -> list[Likeness]: ...
+    async def export(
+        self,
+        format: str = "json",
+        *,
+        about: str | None = None,
+        depth: int = 2,
+        together: bool = False,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        include_shared: bool = False,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+        limit: int = ...,
+    ) -> str: ...
+    async def plot(
+        self,
+        path: str | PathLike[str],
+        *,
+        about: str | None = None,
+        depth: int = 2,
+        together: bool = False,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        include_shared: bool = False,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+        limit: int = 60,
+    ) -> Path: ...
+    async def add(
+        self,
+        name: str,
+        type: str = THING,
+        *,
+        observations: str | Sequence[str] = (),
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+    ) -> Node: ...
+    async def observe(
+        self,
+        name: str,
+        observations: str | Sequence[str],
+        *,
+        source: str | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+    ) -> Node: ...
+    async def unobserve(
+        self,
+        name: str,
+        observations: str | Sequence[str],
+        *,
+        erase: bool = False,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+    ) -> int: ...
+    async def relate(
+        self,
+        source: str,
+        relation: str,
+        target: str,
+        *,
+        valid_from: datetime | None = None,
+        valid_to: datetime | None = None,
+        confidence: float = 1.0,
+        trust: float = 1.0,
+        source_memory: str | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+    ) -> Relation: ...
+    async def unrelate(
+        self,
+        source: str,
+        relation: str,
+        target: str,
+        *,
+        erase: bool = False,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+    ) -> int: ...
+    async def delete(self, name: str, *, user_id: str | None = None) -> int: ...
+    async def merge(
+        self, name: str, into: str, *, reason: str | None = None, user_id: str | None = None
+    ) -> Node: ...
+    async def unmerge(
+        self, name: str, *, reason: str | None = None, user_id: str | None = None
+    ) -> Node: ...
+    async def resolve(
+        self, *, dry_run: bool = True, threshold: float = ..., user_id: str | None = None
+    ) -> Resolved: ...
+
 class AsyncSessions(AsyncLayer):
     async def create(
         self,
@@ -339,6 +677,8 @@ class AsyncMemory:
     working: AsyncWorking
     snapshots: AsyncSnapshots
     sessions: AsyncSessions
+    graph: AsyncGraph
+    facts: AsyncFacts
     conversations: AsyncConversations
     blocks: AsyncBlocks
 
@@ -359,6 +699,14 @@ class AsyncMemory:
         ids: Callable[[], UUID] | None = None,
         **settings: Any,
     ) -> None: ...
+    async def stats(self) -> Stats: ...
+    async def reembed(self, progress: Progress | None = None) -> int: ...
+    async def reindex(self, progress: Progress | None = None) -> int: ...
+    async def doctor(self, *, repair: bool = False) -> list[Finding]: ...
+    async def backup(
+        self, target: str | Path, progress: Progress | None = None, *, overwrite: bool = False
+    ) -> Path: ...
+    async def close(self) -> None: ...
     async def snapshot(
         self,
         name: str,
@@ -520,11 +868,3 @@ class AsyncMemory:
     async def feedback(
         self, hit_or_id: Hit | str, *, useful: bool, query: str | None = None
     ) -> None: ...
-    async def stats(self) -> Stats: ...
-    async def reembed(self, progress: Progress | None = None) -> int: ...
-    async def reindex(self, progress: Progress | None = None) -> int: ...
-    async def doctor(self, *, repair: bool = False) -> list[Finding]: ...
-    async def backup(
-        self, target: str | Path, progress: Progress | None = None, *, overwrite: bool = False
-    ) -> Path: ...
-    async def close(self) -> None: ...

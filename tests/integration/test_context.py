@@ -364,10 +364,10 @@ def test_bad_values_are_refused(memory: Memory, bad: dict[str, Any]) -> None:
 
 
 def test_uses_are_counted_for_what_is_shown(memory: Memory) -> None:
-    shown = memory.add("Ana lives in Lisbon")
-    room = memory.context("Where does Ana live?").tokens
-    hidden = memory.add("Ana lives near a bakery and a park with old trees")
-    context = memory.context("Where does Ana live in Lisbon?", max_tokens=room)
+    shown = memory.add("The bakery in Lisbon opens at six")
+    room = memory.context("When does the bakery open?").tokens
+    hidden = memory.add("The bakery lies beside a park with old trees and a pond")
+    context = memory.context("When does the bakery in Lisbon open?", max_tokens=room)
     assert context.ids == (shown.id,)
     memory.stats()
     assert memory.get(shown.id).uses == 2

@@ -36,6 +36,7 @@ class House:
     id: str
     other: str
     settings: dict[str, Any]
+    picture: Path
 
     @property
     def own(self) -> str:
@@ -48,7 +49,13 @@ class House:
         history = [self.theirs.history(record.id) for record in records]
         related = [self.theirs.related(record.id) for record in records]
         documents = list(self.theirs.parts.store.scan_documents("a"))
-        return repr((records, history, related, documents))
+        knowledge = list(self.theirs.parts.store.scan_knowledge("a"))
+        return repr((records, history, related, documents, knowledge))
+
+    @property
+    def fact(self) -> str:
+        """The id of a fact of theirs."""
+        return self.theirs.facts.about("Ana", predicate="works at", user_id="ana")[0].id
 
 
 @pytest.fixture(
@@ -75,7 +82,7 @@ def place(
 
 
 @pytest.fixture(scope="module")
-def house(place: dict[str, Any]) -> Iterator[House]:
+def house(place: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     with Memory(**place, tenant="a") as theirs, Memory(**place, tenant="b") as ours:
         first, second = (
             theirs.add(f"{TEXT} {user}", user_id=user, **_labels()) for user in ("ana", "ben")
@@ -85,7 +92,9 @@ def house(place: dict[str, Any]) -> Iterator[House]:
         theirs.feedback(first.id, useful=True, query=f"{CANARY}?")
         theirs.add("once", idempotency_key="the same key")
         _fill_layers(theirs)
-        yield House(ours, theirs, first.id, second.id, place)
+        yield House(
+            ours, theirs, first.id, second.id, place, tmp_path_factory.mktemp("plot") / "graph.svg"
+        )
 
 
 def _fill_layers(theirs: Memory) -> None:
@@ -97,6 +106,9 @@ def _fill_layers(theirs: Memory) -> None:
         theirs.working.set("code", [CANARY], session_id="s1", **whose)
         theirs.conversations.describe("s1", **whose, title=TEXT)
         theirs.snapshots.take("before", **whose, note=CANARY)
+        theirs.facts.add("Ana", "works at", CANARY, **whose, text=TEXT)
+        theirs.graph.add("Vault", "place", observations=[TEXT], **whose)
+        theirs.graph.relate("Ana", "guards", "Vault", **whose)
 
 
 def _labels() -> dict[str, Any]:
@@ -269,6 +281,71 @@ TRIES |= {
     "sessions.renew": lambda h, x: [lambda: h.ours.sessions.renew([("s1", "ana")])],
     "sessions.recent": lambda h, x: [lambda: h.ours.sessions.recent("s1", **ANA)],
     "sessions.update": lambda h, x: [lambda: h.ours.sessions.update("s1", {"ours": 1}, **ANA)],
+    "facts.about": lambda h, x: [
+        lambda: h.ours.facts.about("Ana", **ANA, history=True),
+        lambda: h.ours.facts.about("Vault", **ANA, include_shared=True),
+        lambda: h.ours.facts.about(CANARY[:3], **ANA),
+    ],
+    "facts.add": lambda h, x: [
+        lambda: h.ours.facts.add("Ana", "works at", "ours", **ANA),
+        lambda: h.ours.facts.add("Ana", "works at", "ours", **ANA, source=x),
+    ],
+    "facts.confirm": lambda h, x: [
+        lambda: h.ours.facts.confirm(h.fact),
+        lambda: h.ours.facts.confirm(_own_fact(h), source=x),
+    ],
+    "facts.conflicts": lambda h, x: [lambda: h.ours.facts.conflicts(**ANA, include_shared=True)],
+    "facts.correct": lambda h, x: [lambda: h.ours.facts.correct(h.fact, object="ours")],
+    "facts.extract": lambda h, x: [lambda: h.ours.facts.extract("Ana works at Acme")],
+    "facts.find": lambda h, x: [
+        lambda: h.ours.facts.find(**ANA, include_shared=True),
+        lambda: h.ours.facts.find(object=CANARY[:4]),
+    ],
+    "facts.get": lambda h, x: [lambda: h.ours.facts.get(h.fact), lambda: h.ours.facts.get(x)],
+    "facts.learn": lambda h, x: [lambda: h.ours.facts.learn(all_users=True)],
+    "facts.refused": lambda h, x: [h.ours.facts.refused],
+    "facts.retract": lambda h, x: [
+        lambda: h.ours.facts.retract(h.fact),
+        lambda: h.ours.facts.retract(h.fact, erase=True),
+    ],
+    "facts.timeline": lambda h, x: [lambda: h.ours.facts.timeline("Ana", **ANA)],
+    "graph.add": lambda h, x: [lambda: h.ours.graph.add("Vault", "thing", **ANA)],
+    "graph.alike": lambda h, x: [lambda: h.ours.graph.alike(**ANA)],
+    "graph.communities": lambda h, x: [lambda: h.ours.graph.communities(**ANA)],
+    "graph.erase": lambda h, x: [
+        lambda: h.ours.graph.erase("Vault", **ANA),
+        lambda: h.ours.graph.erase("Ana"),
+    ],
+    "graph.entities": lambda h, x: [
+        lambda: h.ours.graph.entities(**ANA, include_shared=True),
+        lambda: h.ours.graph.entities(text="vault"),
+    ],
+    "graph.export": lambda h, x: [
+        lambda: h.ours.graph.export("json", **ANA),
+        lambda: h.ours.graph.export("graphml", **ANA),
+        lambda: h.ours.graph.export("mermaid", **ANA),
+    ],
+    "graph.get": lambda h, x: [
+        lambda: h.ours.graph.get("Vault", **ANA),
+        lambda: h.ours.graph.get("Ana", **ANA, include_shared=True),
+    ],
+    "graph.mentions": lambda h, x: [lambda: h.ours.graph.mentions("Ana", **ANA)],
+    "graph.merge": lambda h, x: [lambda: h.ours.graph.merge("Ana", "Vault", **ANA)],
+    "graph.neighbours": lambda h, x: [lambda: h.ours.graph.neighbours("Ana", depth=3, **ANA)],
+    "graph.observe": lambda h, x: [
+        lambda: h.ours.graph.observe("Vault", "ours", **ANA),
+        lambda: h.ours.graph.observe("Vault", "ours", **ANA, source=x),
+    ],
+    "graph.paths": lambda h, x: [lambda: h.ours.graph.paths("Ana", "Vault", **ANA)],
+    "graph.plot": lambda h, x: [lambda: h.ours.graph.plot(h.picture, **ANA)],
+    "graph.relate": lambda h, x: [
+        lambda: h.ours.graph.relate("Ana", "guards", "Gate", **ANA, source_memory=x)
+    ],
+    "graph.resolve": lambda h, x: [lambda: h.ours.graph.resolve(dry_run=False, **ANA)],
+    "graph.timeline": lambda h, x: [lambda: h.ours.graph.timeline("Ana", **ANA)],
+    "graph.unmerge": lambda h, x: [lambda: h.ours.graph.unmerge("Ana", **ANA)],
+    "graph.unobserve": lambda h, x: [lambda: h.ours.graph.unobserve("Vault", TEXT[:9], **ANA)],
+    "graph.unrelate": lambda h, x: [lambda: h.ours.graph.unrelate("Ana", "guards", "Vault", **ANA)],
     "snapshots.delete": lambda h, x: [lambda: h.ours.snapshots.delete("before", **ANA)],
     "snapshots.diff": lambda h, x: [lambda: h.ours.snapshots.diff("before", **ANA)],
     "snapshots.get": lambda h, x: [lambda: h.ours.snapshots.get("before", **ANA)],
@@ -288,6 +365,10 @@ TRIES |= {
     "working.remove": lambda h, x: [lambda: h.ours.working.remove("code", **IN_S1)],
     "working.set": lambda h, x: [lambda: h.ours.working.set("code", "ours", **IN_S1)],
 }
+
+
+def _own_fact(house: House) -> str:
+    return house.ours.facts.add("Ours", "likes", "tea", user_id="ana").id
 
 
 def test_every_public_verb_has_a_case() -> None:
@@ -416,6 +497,10 @@ USERS: dict[str, Callable[[Memory], object]] = {
     "a block's history": lambda m: m.blocks.history("human", user_id="ben"),
     "an edit": lambda m: m.blocks.append("human", "mine", user_id="ben"),
     "a shared edit": lambda m: m.blocks.append("human", "all", agent_id="x"),
+    "facts": lambda m: (m.facts.find(user_id="ben"), m.facts.find()),
+    "facts about": lambda m: m.facts.about("Ana", user_id="ben", history=True),
+    "the graph": lambda m: m.graph.export(user_id="ben"),
+    "an entity": lambda m: m.graph.add("Vault", "thing", user_id="ben"),
     "active sessions": lambda m: (m.sessions.active(user_id="ben"), m.sessions.active()),
     "a session": lambda m: m.sessions.create("s1", user_id="ben"),
     "working memory": lambda m: m.working.items(session_id="s1", user_id="ben"),

@@ -260,7 +260,8 @@ class _Chat:
         scope = {"user_id": self.user_id, "agent_id": self.agent_id}
         match name, "".join(rest):
             case "/blocks", "":
-                for block in self.memory.blocks.list(**scope):
+                blocks = self.memory.blocks.list(user_id=self.user_id, agent_id=self.agent_id)
+                for block in blocks:
                     size = f"{block.characters:,}/{block.limit:,}"
                     _emit(terminal.shown(f"{block.label} ({size})\n{block.value or '(empty)'}\n\n"))
             case "/undo", label if label:

@@ -41,11 +41,13 @@ LAYER_HELP = {
     "conversations": "Conversations: messages, the short-term window, summaries.",
     "sessions": "Sessions: state with a time to live. (Messages are in `rem conversation`.)",
     "working": "Working memory: the state of a session's task.",
+    "facts": "Facts: what is known, since when, and who said so.",
+    "graph": "The graph: people, places, things, and how they are related.",
     "snapshots": "Snapshots of a scope: take one, compare it with the present, go back to it.",
 }
 EXPLAINED = ("context", "search")
 # Where there is no database yet, these make one; the others say that there is none.
-CREATING = ("add", "append", "create", "rethink", "set")
+CREATING = ("add", "append", "create", "relate", "rethink", "set")
 
 
 def add_operations(app: typer.Typer) -> None:
@@ -152,7 +154,7 @@ def _confirm(operation: Operation, memory: Memory, request: Any) -> None:
 
 
 def _show(operation: Operation, response: Any, explain: bool) -> None:
-    from remanence.cli.layer_screens import show
+    from remanence.cli.knowledge_screens import show
     from remanence.cli.screens import show_brief
 
     if operation.writes and operation.response is MemoryRecord:

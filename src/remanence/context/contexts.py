@@ -7,8 +7,10 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
+from remanence.clock import Clock
 from remanence.context.chosen import Prices
 from remanence.context.compose import compose
+from remanence.context.known import Asking, Known, speakers_of
 from remanence.context.neighbours import Neighbours
 from remanence.context.parts import (
     core_section,
@@ -22,15 +24,17 @@ from remanence.context.parts import (
 from remanence.context.recalling import Asked, Recalling
 from remanence.context.section import Section
 from remanence.errors import NotFound
+from remanence.knowledge.facts import Facts
 from remanence.layers.blocks.blocks import Blocks
 from remanence.layers.conversation.conversations import Conversations
 from remanence.layers.sessions.sessions import Sessions
 from remanence.layers.working import Working
-from remanence.model.accept import text_of, truth_of
+from remanence.model.accept import moment_of, text_of, truth_of
 from remanence.model.context import Context, checked_budget
 from remanence.model.conversation import Window
 from remanence.model.filter import Both, Compare
 from remanence.model.hit import Hits
+from remanence.model.knowledge import Fact
 from remanence.model.memory import Kind, MemoryRecord, unit_interval
 from remanence.model.query import MAX_QUERY
 from remanence.model.scope import Reach
@@ -59,6 +63,8 @@ class Contexts:
         sessions: Sessions,
         working: Working,
         conversations: Conversations,
+        facts: Facts,
+        clock: Clock,
     ) -> None:
         self._store = store
         self._search = search
@@ -68,6 +74,8 @@ class Contexts:
         self._sessions = sessions
         self._working = working
         self._conversations = conversations
+        self._known = Known(store, facts)
+        self._clock = clock
 
     def context(
         self,
@@ -97,8 +105,17 @@ class Contexts:
         window = self._window(session_id, user_id)
         turns = [turn for turn in window.messages if turn.trust >= trusted and _spoken(turn)]
         summary = "" if self._doubted(session_id, user_id, trusted) else window.summary
-        others = self._others(scope, session_id, summary, turns)
         question = question or _last_said(turns)
+        facts: Sequence[Fact] = ()
+        if question is not None and asking:
+            reach = Reach(
+                tenant=self._tenant,
+                user_id=user_id,
+                agent_id=agent_id,
+                include_shared=include_shared,
+            )
+            facts = self._facts(question, reach, now, turns, trusted)
+        others = self._others(scope, session_id, summary, turns, facts)
         if question is None or not asking:
             return compose(others, prices, budget)
         more: dict[str, Any] = {
@@ -112,6 +129,25 @@ class Contexts:
 
         asked = Asked(question=question, search=search, session_id=session_id, min_trust=trusted)
         return self._recalling.composed(others, asked, prices, budget)
+
+    def _facts(
+        self,
+        question: str,
+        reach: Reach,
+        now: datetime | None,
+        turns: Sequence[MemoryRecord],
+        trusted: float,
+    ) -> list[Fact]:
+        said = (turn.speaker for turn in turns if _by_user(turn))
+        return self._known.facts(
+            Asking(
+                question=question,
+                reach=reach,
+                now=self._clock.now() if now is None else moment_of("now", now),
+                speakers=speakers_of(said, reach.user_id),
+                min_trust=trusted,
+            )
+        )
 
     def _window(self, session_id: str | None, user_id: str | None) -> Window:
         if session_id is None:
@@ -140,13 +176,14 @@ class Contexts:
         session_id: str | None,
         summary: str,
         turns: Sequence[MemoryRecord],
+        facts: Sequence[Fact],
     ) -> list[Section]:
         """Every part but what is recalled, the stable first."""
         return [
-            core_section(self._blocks.list(**scope)),
+            core_section(self._blocks.list(user_id=scope["user_id"], agent_id=scope["agent_id"])),
             self._state(session_id, scope["user_id"]),
             summary_section(summary),
-            facts_section(),
+            facts_section(facts),
             recalled_section([]),
             recent_section(turns),
         ]
@@ -164,6 +201,10 @@ class Contexts:
 def _spoken(turn: MemoryRecord) -> bool:
     """Whether a turn is more than memory's own tools at work, which the blocks tell already."""
     return turn.metadata.get(OF_MEMORY) is not True
+
+
+def _by_user(turn: MemoryRecord) -> bool:
+    return turn.role in (None, "user")
 
 
 def _last_said(turns: Sequence[MemoryRecord]) -> str | None:

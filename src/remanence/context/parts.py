@@ -15,6 +15,7 @@ from remanence.context.shares import CORE, FACTS, RECALLED, RECENT, STATE, SUMMA
 from remanence.layers.blocks.rendering import Shown, opening, shown
 from remanence.layers.conversation.chat import as_chat
 from remanence.model.block import Block
+from remanence.model.knowledge import Fact, Standing
 from remanence.model.memory import MemoryRecord
 from remanence.model.session import Session, WorkingItem
 from remanence.text.fences import Fence, disarmed
@@ -85,9 +86,23 @@ def summary_section(summary: str) -> Section:
     return Section(name=SUMMARY, fence=Fence.SUMMARY, entries=told, run=True, cuts=True)
 
 
-def facts_section() -> Section:
-    """Empty until facts are kept."""
-    return Section(name=FACTS, fence=Fence.FACTS)
+def facts_section(facts: Sequence[Fact] = ()) -> Section:
+    """What is known for a fact, the closest to the question first."""
+    entries = (_fact(fact).placed((place,)) for place, fact in enumerate(facts))
+    return Section(name=FACTS, fence=Fence.FACTS, entries=tuple(entries))
+
+
+def _fact(fact: Fact) -> Entry:
+    notes = [fact.when, "disputed" if fact.standing is Standing.DISPUTED else ""]
+    told = ", ".join(part for part in notes if part)
+    text = flat(fact.text) + (f" ({told})" if told else "")
+    return Entry(
+        id=fact.id,
+        body=text,
+        reason="known fact",
+        at=fact.valid_from or fact.recorded_at,
+        source=fact.sources[0] if fact.sources else None,
+    )
 
 
 def recalled_section(entries: Sequence[Entry]) -> Section:

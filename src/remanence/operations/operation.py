@@ -30,6 +30,8 @@ class Group(StrEnum):
     CONVERSATIONS = "Conversations"
     SESSIONS = "Sessions"
     WORKING = "Working memory"
+    FACTS = "Facts"
+    GRAPH = "Graph"
     SNAPSHOTS = "Snapshots"
     LINK = "Link and learn"
     CARE = "Care"
@@ -134,13 +136,16 @@ def of_layer(
     scope: Scoping = Scoping.SCOPED,
     listing: str | None = None,
     command: str = "",
+    reports: bool = False,
     destructive: bool = False,
 ) -> Operation:
     """A verb of a layer: called with the fields of the request, its answer wrapped if need be."""
     layer, _, verb = name.partition(".")
 
-    def run(memory: Memory, request: Any) -> Any:
+    def run(memory: Memory, request: Any, progress: Progress | None = None) -> Any:
         given = {each.name: getattr(request, each.name) for each in fields(request)}
+        if reports:
+            given["progress"] = progress
         answer = getattr(getattr(memory, layer), verb)(**given)
         return answer if wrap is None else wrap(answer)
 
@@ -155,6 +160,7 @@ def of_layer(
         scope=scope,
         listing=listing,
         command=command,
+        reports=reports,
         destructive=destructive,
     )
 

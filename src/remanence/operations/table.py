@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from remanence.operations.blocks import BLOCKS
 from remanence.operations.conversations import CONVERSATIONS
+from remanence.operations.facts import FACTS
+from remanence.operations.graph import GRAPH
 from remanence.operations.operation import Operation
 from remanence.operations.own import OWN
 from remanence.operations.sessions import SESSIONS
@@ -16,6 +18,8 @@ OPERATIONS: tuple[Operation, ...] = (
     *CONVERSATIONS,
     *SESSIONS,
     *WORKING,
+    *FACTS,
+    *GRAPH,
     *SNAPSHOTS,
 )
 

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from inspect import signature
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from uuid import UUID
 
 import numpy as np
 
-from remanence.clock import Clock, IdMaker, SystemClock
-from remanence.config import Settings, load_settings
 from remanence.context.contexts import Contexts
-from remanence.errors import Closed, Conflict, InvalidInput, StoreError
+from remanence.errors import Conflict, InvalidInput
+from remanence.knowledge.facts import Facts
+from remanence.knowledge.graph import Graph
 from remanence.layers.blocks import Blocks
 from remanence.layers.cleanup import Cleanup, believed, cleanup_filter, days_before
 from remanence.layers.conversation import Conversations
 from remanence.layers.erasing import erase_copies, erase_documents
+from remanence.layers.past import MORE, as_it_was
 from remanence.layers.sessions import Sessions
 from remanence.layers.snapshots import Snapshots
-from remanence.layers.uses import Uses
+from remanence.layers.uses import LEADING, faded
 from remanence.layers.working import Working
+from remanence.memory.opened import OpenMemory
 from remanence.model import accept
 from remanence.model.context import Context
 from remanence.model.document import Shelf
+from remanence.model.embedding import FloatArray
 from remanence.model.filter import Filter, parse_filter
 from remanence.model.hit import Hit, Hits, WhyNot
 from remanence.model.memory import (
@@ -40,17 +40,14 @@ from remanence.model.memory import (
     State,
     unit_interval,
 )
-from remanence.model.query import MAX_QUERY, Query, check_limit
-from remanence.model.scope import Reach, Scope
+from remanence.model.query import MAX_LIMIT, MAX_QUERY, Query, check_limit
+from remanence.model.scope import Reach
 from remanence.model.snapshot import Snapshot, SnapshotDiff
-from remanence.model.stats import Finding, Stats
-from remanence.ports.store import Progress
 from remanence.recall.ask import query_of, where_of
 from remanence.recall.explain import why_not
 from remanence.remember.draft import changes_of, fields_given, fields_of, record_of, same
 from remanence.remember.messages import message_of
 from remanence.text.tokens import CountTokens
-from remanence.wiring import Parts, assemble, check_target, measure_memory, restore_store
 
 UPDATE_TRIES = 5
 PAGE = 1_000
@@ -59,13 +56,15 @@ PAGE = 1_000
 LAYERS: Mapping[str, type] = {
     "blocks": Blocks,
     "conversations": Conversations,
+    "facts": Facts,
+    "graph": Graph,
     "sessions": Sessions,
     "snapshots": Snapshots,
     "working": Working,
 }
 
 
-class Memory:
+class Memory(OpenMemory):
     """A long-term memory in one file (or in a server's database), behind one tenant's wall.
 
     >>> with Memory(":memory:") as memory:
@@ -73,25 +72,6 @@ class Memory:
     ...     memory.search("where does Ana live?", user_id="alice")[0].memory.text
     'Ana moved to Lisbon'
     """
-
-    def __init__(
-        self,
-        database: str | Path | None = None,
-        *,
-        tenant: str | None = None,
-        config: str | Path | None = None,
-        clock: Clock | None = None,
-        ids: Callable[[], UUID] | None = None,
-        **settings: Any,
-    ) -> None:
-        given = {"database": None if database is None else str(database), "tenant": tenant}
-        self.settings: Settings = load_settings(given | settings, file=config)
-        self.tenant = Scope(tenant=self.settings.tenant).tenant
-        self._clock = clock or SystemClock()
-        self._new_id = ids or IdMaker()
-        self._parts = assemble(self.settings, self._clock)
-        self._uses = Uses(self._parts.store, self.tenant)
-        self._closed = False
 
     # -- layers
 
@@ -118,6 +98,32 @@ class Memory:
             self._said,
             self._unsaid,
         )
+
+    @property
+    def facts(self) -> Facts:
+        """Facts: what memories say and callers state, over two axes of time."""
+        parts = self.parts
+        return Facts(
+            parts.store,
+            self.tenant,
+            self._clock,
+            self._new_id,
+            self.settings.one_at_a_time,
+            writer=parts.writer,
+            learner=parts.learner,
+            model=parts.model,
+        )
+
+    @property
+    def graph(self) -> Graph:
+        """The graph: people, places and things, and how they are related."""
+        store = self.parts.store
+        if self._graph is None:
+            single = self.settings.one_at_a_time
+            self._graph = Graph(
+                store, self.tenant, self._clock, self._new_id, self._vectors, single
+            )
+        return self._graph
 
     @property
     def sessions(self) -> Sessions:
@@ -267,7 +273,8 @@ class Memory:
 
         Forgotten memories are archived: no search finds them and `update(id, state="active")`
         brings them back. With `erase=True` they are removed for good, words and vectors too; where
-        only a scope is given, its blocks, sessions, working memory and snapshots go with them.
+        only a scope is given, its blocks, sessions, working memory, snapshots and facts go with
+        them.
         Give ids, or else filters, a user, an agent, a session or `all_users=True`.
         """
         if id is not None and (filters or user_id or agent_id or session_id or all_users):
@@ -283,6 +290,7 @@ class Memory:
             self.parts.clean_index(records)
             if id is None and not filters:
                 erase_documents(self.parts.store, self.sessions, reach)
+                self.parts.store.forget_knowledge(reach)
         elif not dry_run:
             active = [record for record in records if record.state != State.ARCHIVED]
             self.parts.writer.change_all(
@@ -355,8 +363,9 @@ class Memory:
     ) -> Hits:
         """The memories that answer best, best first; `limit` of them whenever that many match.
 
-        `since`/`until` bound when it happened; `as_of` leaves out what happened later, `known_at`
-        what was learned later. `now` is what "last May" or "yesterday" count from.
+        `since`/`until` bound when it happened; `as_of` leaves out what happened later. `known_at`
+        asks the memory as it was: without what was learned later, and with the texts and states
+        of then. `now` is what "last May" or "yesterday" count from.
         """
         arguments = {n: v for n, v in locals().items() if n not in ("self", "query")}
         hits = self._hits(query, **arguments)
@@ -383,18 +392,28 @@ class Memory:
         out). Without a query, the last thing the user said in the session is what is asked.
         """
         given = {n: v for n, v in locals().items() if n not in ("self", "query")}
+        best: list[str] = []
+
+        def hits(asked: str, **arguments: Any) -> Hits:
+            found = self._hits(asked, **arguments)
+            best[:] = [hit.memory.id for hit in found[:LEADING]]
+            return found
+
         made = Contexts(
             self.parts.store,
             self.parts.recall.views,
-            self._hits,
+            hits,
             self.tenant,
             blocks=self.blocks,
             sessions=self.sessions,
             working=self.working,
             conversations=self.conversations,
+            facts=self.facts,
+            clock=self._clock,
         ).context(query, **given)
-        recalled = (item.id for item in made.part("recalled").items)
-        self._uses.note(recalled, self._clock.now())
+        now = self._clock.now()
+        self._uses.note((item.id for item in made.part("recalled").items), now)
+        self._uses.note_together([id for id in best if id in made.ids], now)
         return made
 
     def why_not(self, query: str, id: str, **arguments: Any) -> WhyNot:
@@ -495,138 +514,32 @@ class Memory:
     def related(
         self, id: str, *, type: str | None = None, direction: str = "both", limit: int = 100
     ) -> list[Related]:
-        """Active memories linked with this one, strongest first; direction out, in or both."""
+        """Active memories linked with this one, strongest first; direction out, in or both.
+
+        Memories that served one prompt together are linked as `used_together`: each time makes
+        the link stronger, and it fades by itself.
+        """
         check_limit(limit)
         if direction not in ("out", "in", "both"):
             raise InvalidInput(f"direction must be out, in or both; got {str(direction)[:40]!r}.")
         wanted = accept.label_of("type", type)
-        return self.parts.store.related(
+        found = self.parts.store.related(
             self.tenant, accept.id_of(id), type=wanted, direction=direction, limit=limit
         )
+        return faded(found, self._clock.now())
 
     def feedback(self, hit_or_id: Hit | str, *, useful: bool, query: str | None = None) -> None:
         """Say whether a memory helped; it is kept for learning."""
-        id = hit_or_id.memory.id if isinstance(hit_or_id, Hit) else hit_or_id
+        given = hit_or_id.memory.id if isinstance(hit_or_id, Hit) else hit_or_id
+        id, now = accept.id_of(given), self._clock.now()
+        asked = None if query is None else accept.text_of("query", query, MAX_QUERY)
         self.parts.store.note_feedback(
-            self.tenant,
-            accept.id_of(id),
-            useful=accept.truth_of("useful", useful),
-            query=None if query is None else accept.text_of("query", query, MAX_QUERY),
-            at=self._clock.now(),
+            self.tenant, id, useful=accept.truth_of("useful", useful), query=asked, at=now
         )
-
-    # -- care
-
-    def stats(self) -> Stats:
-        """Counts, growth per day, sizes on disk and in memory against the budget."""
-        self._uses.write()
-        kept = self.parts.store.stats(self.tenant, self.parts.fingerprint())
-        used = measure_memory(self.parts)
-        return Stats(
-            memories=kept.memories,
-            by_kind=kept.by_kind,
-            by_state=kept.by_state,
-            by_day=kept.by_day,
-            per_day=round(sum(kept.by_day.values()) / max(len(kept.by_day), 1), 2),
-            associations=kept.associations,
-            documents=kept.documents,
-            pending=kept.pending,
-            embedder=used.embedder,
-            bytes_on_disk=kept.bytes_on_disk,
-            bytes_by_part=kept.bytes_by_part,
-            memory_mb=used.held_mb,
-            budget_mb=self.settings.max_memory_mb,
-            process_mb=used.process_mb,
-            index=used.index,
-            cache=used.cache,
-        )
-
-    def reembed(self, progress: Progress | None = None) -> int:
-        """Give every memory vectors of the present embedder, while searches go on; how many it did.
-
-        Stop it at any time: the next call goes on where this one stopped. When all is done, the
-        vectors of former embedders are removed.
-        """
-        done = self.parts.writer.embed_missing(self.tenant, progress)
-        self.parts.store.forget_embedders(self.tenant, self.parts.embedder.fingerprint)
-        return done
-
-    def reindex(self, progress: Progress | None = None) -> int:
-        """Make the vector index anew from the store, while searches go on; how many vectors it has.
-
-        An index in this process is read again by the next search, and 0 comes back.
-        """
-        index = self.parts.recall.vectors()
-        index.rebuild(progress)
-        return index.stats().vectors
-
-    def doctor(self, *, repair: bool = False) -> list[Finding]:
-        """Check the store against itself; with `repair`, mend what can be mended."""
-        fingerprint = self.parts.fingerprint()
-        findings = self.parts.store.doctor(repair=repair, fingerprint=fingerprint)
-        if repair and self.parts.recall.index is not None:
-            self.parts.recall.index.rebuild()
-        return findings
-
-    @classmethod
-    def restore(cls, source: str | Path, database: str | Path, **settings: Any) -> Self:
-        """Put a backup in the place of a database, after checking that it is whole, and open it.
-
-        What the database held is replaced; nobody else may have it open.
-        """
-        opened = {n: v for n, v in settings.items() if n not in ("config", "clock", "ids")}
-        wanted = load_settings(opened | {"database": str(database)}, file=settings.get("config"))
-        restore_store(Path(source), wanted)
-        return cls(database, **settings)
-
-    def backup(
-        self, target: str | Path, progress: Progress | None = None, *, overwrite: bool = False
-    ) -> Path:
-        """A consistent copy of everything in one file, made while the memory is in use.
-
-        A file that is there already is kept unless `overwrite`; the database itself always is.
-        """
-        path = Path(target)
-        check_target(path, self.settings.database_url, overwrite)
-        self._uses.write()
-        self.parts.store.backup(path, progress)
-        return path
-
-    def close(self) -> None:
-        """Finish what is queued and release everything; safe to call twice."""
-        if self._closed:
-            return
-        with ExitStack() as stack:
-            stack.callback(self._parts.store.close)
-            stack.callback(self._parts.embedder.close)
-            for part in (self._parts.cache, self._parts.sessions, self._parts.model):
-                if part is not None:
-                    stack.callback(part.close)
-            if self._parts.recall.index is not None:
-                stack.callback(self._parts.recall.index.close)
-            with suppress(StoreError):  # counts of use are worth no failure
-                self._uses.write()
-            self._closed = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
+        if useful and asked is not None:
+            self._uses.note_useful(id, asked, now)
 
     # -- inside
-
-    @property
-    def parts(self) -> Parts:
-        """The working parts, for tools built on the memory; `Closed` after close()."""
-        if self._closed:
-            raise Closed("This memory is closed; open a new one with Memory(…).")
-        return self._parts
 
     def _insert(self, given: Sequence[Mapping[str, Any]], key: str | None) -> list[MemoryRecord]:
         self.parts  # noqa: B018 - a closed memory says so before anything is checked
@@ -685,27 +598,15 @@ class Memory:
     def _hits(self, query: str, **arguments: Any) -> Hits:
         """What a search finds, without counting it as a use."""
         live = arguments.get("now") is None
-        return self.parts.recall.search(self._query(query, arguments), live=live)
+        asked = self._query(query, arguments)
+        if asked.known_at is None:
+            return self.parts.recall.search(asked, live=live)
+        wide = replace(asked, states=tuple(State), limit=min(asked.limit * MORE, MAX_LIMIT))
+        found = self.parts.recall.search(wide, live=live)
+        return as_it_was(self.parts.store, found, asked.known_at, asked.states, asked.limit)
 
     def _query(self, text: str, arguments: Mapping[str, Any]) -> Query:
         return query_of(text, tenant=self.tenant, clock_now=self._clock.now(), **arguments)
-
-    def _reach(
-        self,
-        user_id: str | None = None,
-        agent_id: str | None = None,
-        session_id: str | None = None,
-        include_shared: bool = False,
-        all_users: bool = False,
-    ) -> Reach:
-        return Reach(
-            tenant=self.tenant,
-            user_id=user_id,
-            agent_id=agent_id,
-            session_id=session_id,
-            include_shared=include_shared,
-            all_users=all_users,
-        )
 
     def _believed_now(self) -> datetime:
         everyone = self._reach(all_users=True)
@@ -738,6 +639,10 @@ class Memory:
             found |= {record.id: record for record in page}  # others may write between the pages
             seen += len(page)
         return list(found.values())
+
+    def _vectors(self, texts: Sequence[str]) -> FloatArray:
+        """The vectors of texts, a row each."""
+        return np.stack([one.vector for one in self.parts.embedder.embed(list(texts))])
 
     def _text_of(self, text_or_id: str) -> str:
         try:

@@ -1,0 +1,172 @@
+"""A memory that is open: its settings and parts, the care for its store, and its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from uuid import UUID
+
+from remanence.clock import Clock, IdMaker, SystemClock
+from remanence.config import Settings, load_settings
+from remanence.errors import Closed, StoreError
+from remanence.knowledge.graph import Graph
+from remanence.layers.uses import Uses
+from remanence.model.scope import Reach, Scope
+from remanence.model.stats import Finding, Stats
+from remanence.ports.store import Progress
+from remanence.wiring import Parts, assemble, check_target, measure_memory, restore_store
+
+
+class OpenMemory:
+    """What every memory is made of, whatever it remembers."""
+
+    def __init__(
+        self,
+        database: str | Path | None = None,
+        *,
+        tenant: str | None = None,
+        config: str | Path | None = None,
+        clock: Clock | None = None,
+        ids: Callable[[], UUID] | None = None,
+        **settings: Any,
+    ) -> None:
+        given = {"database": None if database is None else str(database), "tenant": tenant}
+        self.settings: Settings = load_settings(given | settings, file=config)
+        self.tenant = Scope(tenant=self.settings.tenant).tenant
+        self._clock = clock or SystemClock()
+        self._new_id = ids or IdMaker()
+        self._parts = assemble(self.settings, self._clock, self._new_id)
+        self._uses = Uses(self._parts.store, self.tenant)
+        self._graph: Graph | None = None
+        self._closed = False
+
+    def stats(self) -> Stats:
+        """Counts, growth per day, sizes on disk and in memory against the budget."""
+        self._uses.write()
+        kept = self.parts.store.stats(self.tenant, self.parts.fingerprint())
+        used = measure_memory(self.parts)
+        return Stats(
+            memories=kept.memories,
+            by_kind=kept.by_kind,
+            by_state=kept.by_state,
+            by_day=kept.by_day,
+            per_day=round(sum(kept.by_day.values()) / max(len(kept.by_day), 1), 2),
+            associations=kept.associations,
+            documents=kept.documents,
+            entities=kept.entities,
+            claims=kept.claims,
+            pending=kept.pending,
+            embedder=used.embedder,
+            bytes_on_disk=kept.bytes_on_disk,
+            bytes_by_part=kept.bytes_by_part,
+            memory_mb=used.held_mb,
+            budget_mb=self.settings.max_memory_mb,
+            process_mb=used.process_mb,
+            index=used.index,
+            cache=used.cache,
+        )
+
+    def reembed(self, progress: Progress | None = None) -> int:
+        """Give every memory vectors of the present embedder, while searches go on; how many it did.
+
+        Stop it at any time: the next call goes on where this one stopped. When all is done, the
+        vectors of former embedders are removed.
+        """
+        done = self.parts.writer.embed_missing(self.tenant, progress)
+        self.parts.store.forget_embedders(self.tenant, self.parts.embedder.fingerprint)
+        return done
+
+    def reindex(self, progress: Progress | None = None) -> int:
+        """Make the vector index anew from the store, while searches go on; how many vectors it has.
+
+        An index in this process is read again by the next search, and 0 comes back.
+        """
+        index = self.parts.recall.vectors()
+        index.rebuild(progress)
+        return index.stats().vectors
+
+    def doctor(self, *, repair: bool = False) -> list[Finding]:
+        """Check the store against itself; with `repair`, mend what can be mended."""
+        fingerprint = self.parts.fingerprint()
+        findings = self.parts.store.doctor(repair=repair, fingerprint=fingerprint)
+        if repair and self.parts.recall.index is not None:
+            self.parts.recall.index.rebuild()
+        return findings
+
+    @classmethod
+    def restore(cls, source: str | Path, database: str | Path, **settings: Any) -> Self:
+        """Put a backup in the place of a database, after checking that it is whole, and open it.
+
+        What the database held is replaced; nobody else may have it open.
+        """
+        opened = {n: v for n, v in settings.items() if n not in ("config", "clock", "ids")}
+        wanted = load_settings(opened | {"database": str(database)}, file=settings.get("config"))
+        restore_store(Path(source), wanted)
+        return cls(database, **settings)
+
+    def backup(
+        self, target: str | Path, progress: Progress | None = None, *, overwrite: bool = False
+    ) -> Path:
+        """A consistent copy of everything in one file, made while the memory is in use.
+
+        A file that is there already is kept unless `overwrite`; the database itself always is.
+        """
+        path = Path(target)
+        check_target(path, self.settings.database_url, overwrite)
+        self._uses.write()
+        self.parts.store.backup(path, progress)
+        return path
+
+    def close(self) -> None:
+        """Finish what is queued and release everything; safe to call twice."""
+        if self._closed:
+            return
+        with ExitStack() as stack:
+            stack.callback(self._parts.store.close)
+            stack.callback(self._parts.embedder.close)
+            for part in (self._parts.cache, self._parts.sessions, self._parts.model):
+                if part is not None:
+                    stack.callback(part.close)
+            if self._parts.recall.index is not None:
+                stack.callback(self._parts.recall.index.close)
+            with suppress(StoreError):  # counts of use are worth no failure
+                self._uses.write()
+            self._closed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def parts(self) -> Parts:
+        """The working parts, for tools built on the memory; `Closed` after close()."""
+        if self._closed:
+            raise Closed("This memory is closed; open a new one with Memory(…).")
+        return self._parts
+
+    def _reach(
+        self,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        include_shared: bool = False,
+        all_users: bool = False,
+    ) -> Reach:
+        return Reach(
+            tenant=self.tenant,
+            user_id=user_id,
+            agent_id=agent_id,
+            session_id=session_id,
+            include_shared=include_shared,
+            all_users=all_users,
+        )
