@@ -20,7 +20,7 @@ import pytest
 
 from remanence import Memory
 from remanence.errors import InvalidInput, StoreError, StoreFull
-from remanence.testing.copies import everything, fill_documents, places
+from remanence.testing.copies import everything, fill_documents, fill_knowledge, places
 from remanence.testing.store_suites.making import healthy
 from remanence.transfer import export_memory, import_chat, import_memory
 from remanence.transfer.chat import importing
@@ -31,9 +31,9 @@ TALKS, TURNS = 12, 17
 IMPORT = """
 import sys
 from remanence import Memory
-from remanence.transfer import arriving, import_chat, import_memory, importing as files
+from remanence.transfer import arriving, import_chat, import_memory, importing as files, knowing
 from remanence.transfer.chat import importing
-importing.CHUNK, arriving.BATCH, files.BATCH = 3, 2, 2
+importing.CHUNK, arriving.BATCH, files.BATCH, knowing.BATCH = 3, 2, 2, 3
 what, path, url = sys.argv[1:]
 with Memory(url, embedder="no-such-model") as memory, open(path, "rb") as file:
     print("go", flush=True)
@@ -79,6 +79,7 @@ def export(tmp_path: Path) -> Path:
         for one, other in pairwise(added):
             memory.associate(one.id, other.id)
         fill_documents(memory.parts.store, "default", each=6)
+        fill_knowledge(memory.parts.store, "default", memories=30)
         export_memory(memory, file)
     return path
 

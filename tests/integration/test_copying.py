@@ -321,7 +321,7 @@ def test_many_differences_are_counted_and_few_told(files: Pair) -> None:
     source, target = files
     fill(source)
     found = verify(source, target)
-    assert found.differences.count == 60 + 9 + 18 + 45
+    assert found.differences.count == 60 + 9 + 18 + 45 + 23 + 9  # entities, stated claims
     assert len(found.differences.first) == 10
     assert {one.target for one in found.tenants} == {"0" * 32}
 

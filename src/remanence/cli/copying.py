@@ -52,6 +52,7 @@ class CopyReport:
     links: int
     feedback: int
     documents: int
+    knowledge: int
     tenants: int
     identical: bool | None
     digests: tuple[TenantDigests, ...]
@@ -126,6 +127,7 @@ class _Command:
             links=copied.links,
             feedback=copied.feedback,
             documents=copied.documents,
+            knowledge=copied.knowledge,
             tenants=copied.tenants,
             identical=None if found is None else not differences.count,
             digests=() if found is None else found.tenants,
@@ -206,6 +208,7 @@ def _summary(report: CopyReport) -> str:
     return (
         f"{report.memories:,} memories {would}copied and {report.replaced:,} {would}brought up to "
         f"date, {report.skipped:,} were there already; {report.links:,} links, "
-        f"{report.feedback:,} pieces of feedback and {report.documents:,} documents {would}copied; "
+        f"{report.feedback:,} pieces of feedback, {report.documents:,} documents and "
+        f"{report.knowledge:,} pieces of knowledge {would}copied; "
         f"tenants: {report.tenants:,}."
     )

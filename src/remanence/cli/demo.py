@@ -24,6 +24,7 @@ USER = "demo"
 ASSISTANT = "Ada"
 HITS = 2
 SIGNALS = 4
+FACTS = 8
 NEXT = (
     '{rem} add "Ana moved to Lisbon" -u ana',
     '{rem} search "where does Ana live?" -u ana --explain',
@@ -59,6 +60,8 @@ def _play(sample: Mapping[str, Any], path: Path) -> None:
             now = datetime.fromisoformat(sample["now"])
             hits = memory.search(question, user_id=USER, limit=HITS, now=now)
             _show_answer(question, hits, time.perf_counter() - started)
+        for name in sample["known"]:
+            _show_facts(memory, name)
     _show_next(hits.degraded)
 
 
@@ -98,6 +101,18 @@ def _show_answer(question: str, hits: Hits, took: float) -> None:
         say(said.append(hit.passage))
         if rank == 1:
             say(Text("   ").append_text(strip(hit.signals, SIGNALS)))
+
+
+def _show_facts(memory: Memory, name: str) -> None:
+    from rich.text import Text
+
+    from remanence.cli.screens import say
+
+    say("")
+    say(Text(f"What is known of {name}:", style="bold"))
+    for fact in memory.facts.timeline(name, user_id=USER)[:FACTS]:
+        when = f"  {fact.when}" if fact.when else ""
+        say(Text(f"   {fact.text}").append(when, style="green"))
 
 
 def _show_next(degraded: tuple[str, ...]) -> None:

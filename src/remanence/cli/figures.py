@@ -27,6 +27,7 @@ def _rows(stats: Stats) -> dict[str, str]:
         "per day": f"{stats.per_day:g}  over {len(stats.by_day)} active days",
         "associations": f"{stats.associations:,}",
         "layers": _counts(stats.documents),
+        "knowledge": f"{stats.entities:,} entities, {stats.claims:,} claims",
         "without vectors": f"{stats.pending:,}",
         "embedder": stats.embedder,
         "index": _index(stats.index),

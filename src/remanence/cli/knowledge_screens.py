@@ -201,7 +201,8 @@ def _headline(node: Node) -> Text:
     line = Text(terminal.shown(node.name), style="bold").append(f"  {terminal.shown(node.type)}")
     if node.aliases:
         line.append(f"  also {terminal.shown(', '.join(node.aliases))}", style="dim")
-    return line.append(f"  in {node.mentions:,} memories" if node.mentions else "", style="dim")
+    noun = "memory" if node.mentions == 1 else "memories"
+    return line.append(f"  in {node.mentions:,} {noun}" if node.mentions else "", style="dim")
 
 
 def _edge(edge: Relation) -> Text:

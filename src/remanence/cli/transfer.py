@@ -208,7 +208,8 @@ def _is_there(opened: Opening) -> bool:
 def _carried(done: Exported | Imported) -> str:
     memories = _counted(done.memories, "memory", "memories")
     links = _counted(done.associations, "association", "associations")
-    return f"{memories}, {links} and {_counted(done.documents, 'document', 'documents')}"
+    claims = _counted(done.claims, "claim", "claims")
+    return f"{memories}, {links}, {claims} and {_counted(done.documents, 'document', 'documents')}"
 
 
 def _told(done: ChatImported) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from remanence.clock import FixedClock
 from remanence.evaluation.judged_facts import Expected, Scenario, folded, same_object
@@ -42,7 +42,7 @@ class _Told:
 
 
 def update_figures(scenarios: Sequence[Scenario], *, slips: bool = False) -> Updates:
-    """Tell each scenario under a user of its own, then ask; the clock stands a day later."""
+    """Tell each scenario under a user of its own, then ask as of a day after its last statement."""
     last = max(said.at for one in scenarios for said in one.statements)
     with Memory(":memory:", clock=FixedClock(last + _AFTER)) as memory:
         told = [_told(memory, scenario) for scenario in scenarios]
@@ -90,11 +90,8 @@ def _told(memory: Memory, scenario: Scenario) -> _Told:
 
 
 def _held(memory: Memory, scenario: Scenario, asked: Expected) -> list[Fact]:
-    return _about(memory, scenario, asked.subject, asked.as_of)
-
-
-def _about(memory: Memory, scenario: Scenario, subject: str, as_of: datetime | None) -> list[Fact]:
-    return list(memory.facts.about(subject, user_id=scenario.id, as_of=as_of))
+    then = asked.as_of or max(said.at for said in scenario.statements) + _AFTER
+    return list(memory.facts.about(asked.subject, user_id=scenario.id, as_of=then))
 
 
 def _ever(memory: Memory, scenario: Scenario, asked: Expected) -> bool:

@@ -191,8 +191,13 @@ class Fact:
         """When it was true, as far as somebody said: "since 2024-03", "until 2025", or nothing."""
         if self.kind == FactKind.EVENT:
             return "" if self.began is None else str(self.began)
-        since = f"since {self.began}" if self.began is not None and self.began.start else ""
-        return " ".join(part for part in (since, self._until) if part)
+        return " ".join(part for part in (self._since, self._until) if part)
+
+    @property
+    def _since(self) -> str:
+        if self.began is None or self.began.start is None:
+            return ""
+        return f"since {self.began}" if self.began.end is not None else str(self.began)
 
     @property
     def _until(self) -> str:

@@ -185,13 +185,15 @@ class Writer:
     def _relearnt(
         self, actions: Sequence[Revise], after: Sequence[MemoryRecord]
     ) -> Sequence[Learnt]:
-        """What memories say after these changes; nothing of those that say what they said."""
+        """What memories say after these changes, though it be nothing; only of those that changed
+        what they say."""
         told = [
             replace(record, updated_at=action.at, version=record.version + 1)
             for action, record in zip(actions, after, strict=True)
             if action.changes.keys() & _TELLING
         ]
-        return self._learn(told) if told else ()
+        learnt = {one.memory: one for one in (self._learn(told) if told else ())}
+        return [learnt.get(one.id, Learnt(memory=one.id)) for one in told]
 
     def remove(self, records: Sequence[MemoryRecord]) -> None:
         """Erase records and everything stored with them, together; what has gone is passed over."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -15,6 +15,7 @@ import pytest
 
 from remanence.config import load_settings
 from remanence.model.document import Address, Document, Edition, Put, Shelf
+from remanence.model.knowledge import Claim, Entity, Mention, When
 from remanence.model.memory import Association, Feedback, Kind, MemoryRecord, Revision, State
 from remanence.model.scope import Reach
 from remanence.model.write import Insert
@@ -30,6 +31,7 @@ from remanence.testing.store_suites.making import (
     revise,
     write,
 )
+from remanence.testing.store_suites.saying import claim, entity, found
 from remanence.wiring import open_store
 
 if TYPE_CHECKING:
@@ -51,6 +53,9 @@ class Everything:
     links: set[tuple[str, Association]]
     feedback: Counter[tuple[str, Feedback]]
     documents: dict[tuple[str, Address], tuple[Document, list[Edition]]]
+    entities: dict[str, list[Entity]]
+    claims: dict[tuple[str, str], Claim]
+    mentions: set[tuple[str, Mention]]
 
 
 def opened(url: object) -> Store:
@@ -77,7 +82,7 @@ def places(folder: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
 
 def everything(store: Store) -> Everything:
     """Read by other ways than the copy reads."""
-    told = Everything({}, {}, {}, {}, set(), Counter(), {})
+    told = Everything({}, {}, {}, {}, set(), Counter(), {}, {}, {}, set())
     for tenant in store.tenants():
         scanned = list(store.scan(tenant))
         told.order[tenant] = [record.id for _, record in scanned]
@@ -88,7 +93,17 @@ def everything(store: Store) -> Everything:
         told.links.update((tenant, one) for one in store.links(tenant))
         told.feedback.update((tenant, one) for one in store.feedback(tenant))
         told.documents.update(_documents(store, tenant))
+        told.entities[tenant] = store.entities(all_of(tenant), limit=10**6)
+        claims = store.claims(all_of(tenant), limit=10**6)
+        told.claims.update({(tenant, one.id): one for one in claims})
+        told.mentions.update(_mentions(store, tenant))
     return told
+
+
+def _mentions(store: Store, tenant: str) -> Iterator[tuple[str, Mention]]:
+    for one in store.scan_knowledge(tenant):
+        if isinstance(one, Mention):
+            yield tenant, one
 
 
 def _documents(
@@ -100,7 +115,7 @@ def _documents(
 
 
 def fill(store: Store, memories: int = 60) -> None:
-    """So many memories in three tenants, with all that can hang on one, and documents."""
+    """So many memories in three tenants, all that can hang on one, what is known, documents."""
     share, rest = divmod(memories, 3)
     _fill_t(store, share + rest)
     for tenant in ("acme", "Ünï © tenant"):
@@ -112,6 +127,39 @@ def fill(store: Store, memories: int = 60) -> None:
         store.note_feedback(tenant, records[0].id, useful=True, query=ODD, at=NOW)
     for tenant in ("t", "acme", "Ünï © tenant"):
         fill_documents(store, tenant)
+        fill_knowledge(store, tenant)
+
+
+def fill_knowledge(store: Store, tenant: str, memories: int = 12) -> None:
+    """What some memories of a tenant say and said before, what callers stated, and took back."""
+    records = [record for _, record in islice(store.scan(tenant), memories)]
+    for n, record in enumerate(records):
+        whose = record.user_id
+        ana, place = (
+            entity("Ána", user_id=whose, type="person"),
+            entity(f"Town {n % 3}", user_id=whose),
+        )
+        said = claim(
+            ana, "lives in", place,
+            memory=record.id, recorded_at=NOW + timedelta(microseconds=n), trust=1 / 3,
+            began=When(start=NOW - timedelta(days=n)), ended=When() if n % 2 else None,
+            session_id=record.session_id, agent_id=record.agent_id, origin="rules",
+            metadata={"n": n, "odd": ODD}, reason=ODD if n % 3 else None,
+        )  # fmt: skip
+        learnt = [found(record, said, names=(ana, place))]
+        if n % 4 == 0:
+            new = claim(ana, "left", place, memory=record.id, recorded_at=NOW)
+            learnt.append(found(record, new, names=(ana,)))
+        for one in learnt:
+            write(store, tenant=tenant, learnt=(one,))
+    _state(store, tenant, records[0].user_id)
+
+
+def _state(store: Store, tenant: str, whose: str | None) -> None:
+    ana = entity("Ána", user_id=whose)
+    odd = entity(ODD, user_id=whose, type="odd sort", given=True, created_at=NOW)
+    told = [claim(ana, "same as", odd), claim(odd, "note", "", text=ODD, confidence=0.1)]
+    store.know(tenant, [odd], [*told, claim(ana, "same as", odd, denies=True, reason="wrong")])
 
 
 def fill_documents(store: Store, tenant: str, each: int = 3) -> None:

@@ -1,7 +1,7 @@
 """Memories on the move: as a file of JSON lines, from one store into another, out of chats.
 
-A file has memories with their history, associations and documents; a copy has vectors and feedback
-as well. Idempotency keys are in neither.
+A file has memories with their history, associations, what is known, and documents; a copy has
+vectors and feedback as well. Idempotency keys are in neither.
 """
 
 from remanence.transfer.chat import ChatImported, import_chat

@@ -1,7 +1,7 @@
 """A lossless copy of one store into another: stopped at any point, it goes on when run again.
 
-Memories with their history, uses and pieces of every embedder, associations, feedback, and
-documents with their editions are copied. Receipts of idempotency keys, the change feed and the
+Memories with their history, uses and pieces of every embedder, associations, feedback, knowledge,
+and documents with their editions are copied. Receipts of idempotency keys, the change feed and the
 numbers a store gives are not.
 """
 
@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from remanence.clock import SystemClock
 from remanence.errors import Conflict, InvalidInput, NotFound, StoreBusy
 from remanence.model.document import Address
+from remanence.model.knowledge import Claim, Entity, Mention
 from remanence.model.memory import Association, Feedback
 from remanence.model.scope import Reach
 from remanence.model.write import Action, Batch, Insert, Pieces, Remove
@@ -24,6 +25,16 @@ from remanence.transfer.deciding import Step, decide, pieces_lacking, uses_lacki
 from remanence.transfer.differences import Difference, Differences, Why
 from remanence.transfer.documents import Standing, batches, decide_document, named, standing_at
 from remanence.transfer.entries import TRIES, Entry, Reader
+from remanence.transfer.knowledge import (
+    Known,
+    decide_knowledge,
+    found_in,
+    id_of,
+    know_all,
+    paired_knowledge,
+    replaced,
+    what_of,
+)
 
 LINKS = 500
 ADOPTED = (Step.ADD, Step.REPLACE)
@@ -36,7 +47,7 @@ class Copied:
     """How much was copied, or would be.
 
     `skipped` memories were there already, `replaced` ones in an older form. What was changed in
-    the target was `kept` as it is.
+    the target was `kept` as it is. `knowledge` counts entities, claims and mentions.
     """
 
     memories: int = 0
@@ -45,6 +56,7 @@ class Copied:
     links: int = 0
     feedback: int = 0
     documents: int = 0
+    knowledge: int = 0
     tenants: int = 0
     kept: Differences = field(default_factory=Differences)
 
@@ -97,6 +109,7 @@ def added(one: Copied, other: Copied) -> Copied:
         links=one.links + other.links,
         feedback=one.feedback + other.feedback,
         documents=one.documents + other.documents,
+        knowledge=one.knowledge + other.knowledge,
         kept=one.kept.with_all(other.kept),
     )
 
@@ -121,6 +134,7 @@ class _TenantCopy:
         self._report = report
         self._counts: Counts = Counter()
         self._kept = Differences()
+        self._apart: set[str] = set()  # memories that say something of their own in the target
 
     def run(self) -> Copied:
         embedders = self._source.embedders()
@@ -131,6 +145,7 @@ class _TenantCopy:
             self._report(len(batch))
         self._copy_links()
         self._copy_feedback()
+        self._copy_knowledge()
         self._copy_documents()
         return self._result()
 
@@ -143,6 +158,7 @@ class _TenantCopy:
         chosen = {step: [mine[id] for id in steps if steps[id] is step] for step in Step}
         for entry in chosen[Step.KEEP]:
             self._keep("memory", entry.record.id)
+            self._apart.add(entry.record.id)
         if not self._dry_run:
             self._write(chosen[Step.ADD], chosen[Step.REPLACE])
             self._complete(chosen[Step.COMPLETE], theirs)
@@ -228,6 +244,34 @@ class _TenantCopy:
             if not is_there and (self._dry_run or self._note(mine)):
                 self._counts["feedback"] += 1
 
+    def _copy_knowledge(self) -> None:
+        for batch in paired_knowledge(self._source, self._target, self._tenant):
+            chosen: dict[Step, list[Known]] = {step: [] for step in Step}
+            for mine, theirs in batch:
+                if found_in(mine) not in self._apart:
+                    step = decide_knowledge(mine, theirs, overwrite=self._overwrite)
+                    chosen[step].append(mine)
+            for one in chosen[Step.KEEP]:
+                self._keep(what_of(one), id_of(one))
+            self._know([*chosen[Step.REPLACE], *chosen[Step.ADD]], chosen[Step.REPLACE])
+
+    def _know(self, some: Sequence[Known], outdated: Sequence[Known]) -> None:
+        """What names something that was erased meanwhile is left out."""
+        self._counts["knowledge"] += len(some)
+        if self._dry_run or not some:
+            return
+        claims = [one for one in outdated if isinstance(one, Claim)]
+        if claims:
+            replaced(self._source, self._target, self._tenant, claims)
+        lost = know_all(
+            self._target,
+            self._tenant,
+            [one for one in some if isinstance(one, Entity)],
+            [one for one in some if isinstance(one, Claim)],
+            [one for one in some if isinstance(one, Mention)],
+        )
+        self._counts["knowledge"] -= sum(lost)
+
     def _copy_documents(self) -> None:
         for mine in batches(self._source, self._tenant):
             steps = self._adopted(mine)
@@ -271,6 +315,7 @@ class _TenantCopy:
             links=counts["links"],
             feedback=counts["feedback"],
             documents=counts["documents"],
+            knowledge=counts["knowledge"],
             kept=self._kept,
         )
 

@@ -18,10 +18,10 @@ class Why(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that is not alike in both; `id` is the memory's, or a document's name."""
+    """One thing that is not alike in both; `id` is its own, a memory's or a document's name."""
 
     tenant: str
-    what: str  # memory, link, feedback or document
+    what: str  # memory, link, feedback, entity, claim, mention or document
     id: str
     why: Why
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any, BinaryIO
 
@@ -9,9 +10,11 @@ from remanence import __version__
 from remanence.clock import SystemClock
 from remanence.errors import NotFound
 from remanence.memory import Memory
+from remanence.model.knowledge import Claim, Entity, Mention
 from remanence.operations.rendering import dumped
 from remanence.ports.store import Progress
 from remanence.transfer.document_lines import document_line, edition_line
+from remanence.transfer.knowledge_lines import claim_line, entity_line, mention_line
 from remanence.transfer.lines import FORMAT, VERSION, association_line, memory_line, revision_line
 
 
@@ -22,10 +25,14 @@ class Exported:
     memories: int
     associations: int
     documents: int
+    entities: int
+    claims: int
+    mentions: int
 
 
 def export_memory(memory: Memory, file: BinaryIO, progress: Progress | None = None) -> Exported:
-    """Write everything of the memory's tenant, in any state: histories, links, documents too.
+    """Write everything of the memory's tenant, in any state: histories, links, what is known,
+    documents too.
 
     What is written while the export runs may or may not be in it; what was there before is.
     """
@@ -36,8 +43,15 @@ def export_memory(memory: Memory, file: BinaryIO, progress: Progress | None = No
     for link in memory.parts.store.links(memory.tenant):
         _write(file, association_line(link))
         associations += 1
-    documents = _documents(memory, file)
-    done = Exported(memories=memories, associations=associations, documents=documents)
+    known = _knowledge(memory, file)
+    done = Exported(
+        memories=memories,
+        associations=associations,
+        documents=_documents(memory, file),
+        entities=known[Entity],
+        claims=known[Claim],
+        mentions=known[Mention],
+    )
     _write(file, {"type": "end", **asdict(done)})
     file.flush()
     return done
@@ -69,6 +83,24 @@ def _memories(memory: Memory, file: BinaryIO, total: int, progress: Progress | N
         if progress:
             progress(done, max(done, total))
     return done
+
+
+def _knowledge(memory: Memory, file: BinaryIO) -> Counter[type]:
+    done: Counter[type] = Counter()
+    for one in memory.parts.store.scan_knowledge(memory.tenant):
+        _write(file, _line_of(one))
+        done[type(one)] += 1
+    return done
+
+
+def _line_of(one: Entity | Claim | Mention) -> dict[str, Any]:
+    match one:
+        case Entity():
+            return entity_line(one)
+        case Claim():
+            return claim_line(one)
+        case Mention():
+            return mention_line(one)
 
 
 def _documents(memory: Memory, file: BinaryIO) -> int:

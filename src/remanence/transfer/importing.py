@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
@@ -15,6 +15,7 @@ from remanence.ports.store import Progress
 from remanence.remember.embed import embedded
 from remanence.transfer.arriving import Arriving
 from remanence.transfer.attached import put_links
+from remanence.transfer.knowing import Knowing
 from remanence.transfer.lines import Line, association_of, check_header, memory_of, revision_of
 from remanence.transfer.reading import NumberedLine, read_lines
 
@@ -24,8 +25,11 @@ BATCH_BYTES = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """How much was read in. `skipped` memories and `kept` documents were here already; a
-    `dangling` association leads to a memory that the file does not hold."""
+    """How much was read in. `skipped` memories and `kept` documents were here already, as were
+    `known` entities and claims; claims of memories that are otherwise here count as known.
+
+    A `dangling` association, claim or mention names what the file does not hold.
+    """
 
     memories: int
     skipped: int
@@ -33,13 +37,17 @@ class Imported:
     dangling: int
     documents: int
     kept: int
+    entities: int
+    claims: int
+    known: int
 
 
 def import_memory(memory: Memory, file: BinaryIO, progress: Progress | None = None) -> Imported:
     """Read what `export_memory` wrote into the memory's own tenant; ids, times, history stay.
 
     A line that cannot be accepted raises `InvalidInput` with its number, and nothing of its batch
-    is written. What came before it is here: run the import again and it is passed over.
+    is written. What came before it is here: run the import again and it is passed over. What a
+    memory says comes from the file; its text is not read again.
     """
     return _Importing(memory, progress).run(file)
 
@@ -74,6 +82,10 @@ class _Importing:
         self._held_bytes = 0
         self._links: list[Association] = []
         self._documents = Arriving(memory.parts.store, memory.tenant)
+        self._apart: set[str] = set()
+        self._knowledge = Knowing(
+            memory.parts.store, memory.tenant, memory.settings.max_text, self._apart
+        )
         self._memories = self._skipped = self._associations = self._dangling = 0
         self._ended = False
 
@@ -85,6 +97,7 @@ class _Importing:
             self._take(line)
         self._write_held()
         self._write_links()
+        self._knowledge.write()
         self._documents.write()
         if not self._ended:
             raise InvalidInput(
@@ -108,6 +121,12 @@ class _Importing:
                     self._attach(line)
                 case "association":
                     self._link(line.content)
+                case "entity":
+                    self._knowledge.hold_entity(line)
+                case "claim":
+                    self._write_held_before(self._knowledge.hold_claim, line)
+                case "mention":
+                    self._write_held_before(self._knowledge.hold_mention, line)
                 case "document":
                     self._documents.hold(line)
                 case "edition":
@@ -140,7 +159,8 @@ class _Importing:
     def _write_held(self) -> None:
         held, self._held, self._held_bytes, self._latest = self._held, {}, 0, None
         store = self._memory.parts.store
-        known = {record.id for record in store.get(self._memory.tenant, list(held))}
+        known = {record.id: record for record in store.get(self._memory.tenant, list(held))}
+        self._apart |= {id for id in known if _differs(known[id], held[id].record)}
         new = [past for id, past in held.items() if id not in known]
         if new:
             self._insert(new)
@@ -171,6 +191,12 @@ class _Importing:
         except EmbedderError:
             return [None] * len(records)
 
+    def _write_held_before(self, hold: Callable[[NumberedLine], None], line: NumberedLine) -> None:
+        """What names memories comes after them."""
+        if self._held:
+            self._write_held()
+        hold(line)
+
     def _link(self, line: Line) -> None:
         if self._held:
             self._write_held()
@@ -189,7 +215,15 @@ class _Importing:
             memories=self._memories,
             skipped=self._skipped,
             associations=self._associations,
-            dangling=self._dangling,
+            dangling=self._dangling + self._knowledge.dangling,
             documents=self._documents.taken,
             kept=self._documents.skipped,
+            entities=self._knowledge.entities,
+            claims=self._knowledge.claims,
+            known=self._knowledge.known,
         )
+
+
+def _differs(here: MemoryRecord, told: MemoryRecord) -> bool:
+    """Whether a memory went another way here, so that what it says may be another thing."""
+    return (here.version, here.updated_at, here.text) != (told.version, told.updated_at, told.text)

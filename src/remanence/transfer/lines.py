@@ -1,6 +1,7 @@
 """The lines of an export: a header, memories, each before its revisions, associations, an end.
 
-Documents come before the end, each before its editions (`document_lines`), since format 2.
+Documents come before the end, each before its editions (`document_lines`), since format 2;
+knowledge before them (`knowledge_lines`), since format 3.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from remanence.operations.rendering import plain
 from remanence.remember.draft import changes_of
 
 FORMAT = "remanence-export"
-VERSION = 2
-READABLE = (1, 2)
+VERSION = 3
+READABLE = (1, 2, 3)
 
 Line = Mapping[str, Any]
 
@@ -78,7 +79,7 @@ def revision_of(line: Line, max_text: int) -> tuple[str, Revision]:
         reason=accept.label_of("reason", values.get("reason")),
         before=changes_of(before, max_text) if before else {},
     )
-    return _id("id", line.get("id")), revision
+    return uuid_of("id", line.get("id")), revision
 
 
 def association_of(line: Line) -> Association:
@@ -123,7 +124,8 @@ def _plain(value: Any) -> dict[str, Any]:
     return told
 
 
-def _id(what: str, value: Any) -> str:
+def uuid_of(what: str, value: Any) -> str:
+    """An id in its canonical form."""
     try:
         return accept.id_of(value)
     except LookupError:
@@ -131,8 +133,8 @@ def _id(what: str, value: Any) -> str:
 
 
 READERS: Mapping[str, Callable[[str, Any], Any]] = {
-    "id": _id,
-    "superseded_by": lambda what, value: None if value is None else _id(what, value),
+    "id": uuid_of,
+    "superseded_by": lambda what, value: None if value is None else uuid_of(what, value),
     "text": lambda what, value: value,
     "kind": lambda what, value: accept.kind_of(value),
     "state": lambda what, value: accept.state_of(value),

@@ -21,6 +21,14 @@ from remanence.transfer.documents import (
     standing_at,
 )
 from remanence.transfer.entries import DIGESTS, Entry, Reader, digest_of, item_digest
+from remanence.transfer.knowledge import (
+    decide_knowledge,
+    digest_of_known,
+    found_in,
+    id_of,
+    paired_knowledge,
+    what_of,
+)
 
 Stages = Callable[[str], AbstractContextManager[Progress]]
 
@@ -104,6 +112,7 @@ class _TenantComparison:
         self._tenant = tenant
         self._report = report
         self._sums = [0, 0]
+        self._apart: set[str] = set()
         self.differences = Differences()
 
     def run(self) -> TenantDigests:
@@ -114,6 +123,7 @@ class _TenantComparison:
             self._report(len(batch))
         self._compare_links()
         self._compare_feedback()
+        self._compare_knowledge()
         self._compare_documents()
         return TenantDigests(self._tenant, *(f"{each % DIGESTS:032x}" for each in self._sums))
 
@@ -123,6 +133,7 @@ class _TenantComparison:
             if self._add(digest_of(entry), digest_of(other) if other else 0):
                 continue
             self._differ("memory", id, _WHY.get(decide(entry, other), Why.DIFFERS))
+            self._apart.add(id)
 
     def _compare_links(self) -> None:
         for mine, theirs in paired_links(self._source, self._target, self._tenant):
@@ -135,6 +146,16 @@ class _TenantComparison:
             digest = item_digest("feedback", mine.id, mine)
             if not self._add(digest, digest if is_there else 0):
                 self._differ("feedback", mine.id, Why.MISSING)
+
+    def _compare_knowledge(self) -> None:
+        """What memories say that differ or are missing is not told again."""
+        for batch in paired_knowledge(self._source, self._target, self._tenant):
+            for mine, theirs in batch:
+                step, digest = decide_knowledge(mine, theirs), digest_of_known(mine)
+                other = digest_of_known(theirs) if theirs is not None else 0
+                alike = self._add(digest, digest if step is Step.PASS else other)
+                if not alike and found_in(mine) not in self._apart:
+                    self._differ(what_of(mine), id_of(mine), _WHY.get(step, Why.DIFFERS))
 
     def _compare_documents(self) -> None:
         for mine in batches(self._source, self._tenant):

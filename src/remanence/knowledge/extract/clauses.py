@@ -100,10 +100,20 @@ def clauses(sentence: str) -> list[Clause]:
                 clause.lead = f"{before.text}, "
             found.append(clause)
         elif before is not None:
-            before.text = sentence[before.start : end]
+            found[-1] = _longer(before, sentence[before.start : end])
         else:
             found.append(Clause(text, start))
     return found
+
+
+def _longer(clause: Clause, text: str) -> Clause:
+    """The clause with more of the sentence, in which it may only now find its verb."""
+    if clause.group is None and clause.subject is not None:
+        again = _opened(text, clause.start, clause.connector)
+        if again is not None and again.group is not None:
+            return replace(again, lead=clause.lead)
+    clause.text = text
+    return clause
 
 
 def _segments(sentence: str) -> list[tuple[str, int, int]]:
@@ -257,6 +267,6 @@ def _dropped(text: str, start: int) -> Clause | None:
         group = _helped(_LEFT_OUT[low], text, at)
     elif form == Form.ING and not _FINITE.search(text):
         group = _helped("am", text, at)
-    elif past or low in ("love", "hate", "adore"):
+    elif past or low in ("love", "hate", "adore", "quit", "split"):
         group = verb_group(text, at)
     return Clause(text, start, DROPPED, Subject(None, at), group, sure=0.9) if group else None

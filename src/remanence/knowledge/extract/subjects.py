@@ -81,9 +81,9 @@ def _is_common(name: str) -> bool:
     word = _first_word(name).lower()
     if word in _NOT_NAMES:
         return True
-    if " " in name or is_first_name(name):
+    if is_first_name(name):
         return False
-    return word.endswith(_COMMON_ENDINGS) or verb(word) is not None
+    return verb(word) is not None or (" " not in name and word.endswith(_COMMON_ENDINGS))
 
 
 def _first_word(name: str) -> str:

@@ -129,7 +129,7 @@ def _note(
     elif since := _SINCE.match(said):
         found["since"] = _first(said[since.end() :], at) or whole
     elif by := _BY.match(said):
-        found.setdefault("point", _first(f"in {said[by.end() :]}", at, "future") or whole)
+        found.setdefault("point", _first(said[by.end() :], at, "future") or whole)
     elif "since" in before:
         found["since"] = _first(said, at) or whole
     elif until := _UNTIL.match(said):
@@ -145,7 +145,7 @@ def _note(
 
 
 def _first(text: str, at: datetime, prefer: Literal["past", "future"] = "past") -> When | None:
-    mentions = time_ranges(text, at, prefer=prefer)
+    mentions = time_ranges(text, at, prefer=prefer) or time_ranges(f"in {text}", at, prefer=prefer)
     return _when(mentions[0].range) if mentions else None
 
 

@@ -76,7 +76,7 @@ _PASSIVES = words(
 _PHASES = {"start": Phase.START, "begin": Phase.START, "stop": Phase.END, "quit": Phase.END,
            "keep": Phase.ON, "continue": Phase.ON}  # fmt: skip
 # The same word now and then; who says "I quit" has done so.
-_MOSTLY_PAST = frozenset(["quit", "split", "cut", "hit", "shut", "put"])
+_MOSTLY_PAST = frozenset(["quit", "split", "cut", "hit", "shut", "put", "beat"])
 _AFTER_GOT = words("married engaged divorced into to promoted back hired fired laid")
 
 

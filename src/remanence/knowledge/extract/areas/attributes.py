@@ -34,6 +34,7 @@ _MY_FAVOURITE = re.compile(
 _FAVOURITE = re.compile(
     r"(?:[a-z]+ ){0,2}?fav(?:e|ou?rite)? (?P<noun>(?!thing|part|way|time|moment|memory)[a-z -]+)"
 )
+_ASIDE = re.compile(r" (?:this|for|next|right now|in) .*$")
 _HIS_THING = re.compile(r"(?P<kin>[a-z-]+)'s (?P<what>.+)")
 _MACHINES = frozenset(
     ["car", "bike", "motorcycle", "motorbike", "laptop", "phone", "camera", "boat"]
@@ -132,7 +133,8 @@ def attributes(text: str, people: People, lower: bool) -> Iterable[Found]:
     if found and not found["not"]:
         owner = people.owner(found["owner"]) if found["owner"] else people.speaker
         if owner is not None:
-            for one in _attribute(found["what"].lower(), found["value"], owner, people, lower):
+            what = _ASIDE.sub("", found["what"].lower())
+            for one in _attribute(what, found["value"], owner, people, lower):
                 if found["be"] not in ("was", "were") or one.aspect is Aspect.EVER:
                     yield one
     elif chosen := _MY_FAVOURITE.match(text):
@@ -157,7 +159,7 @@ def _attribute(what: str, value: str, owner: Named, people: People, lower: bool)
         person = people.kin.get((owner.text, thing["kin"]))
         relative = person or Named(f"{owner.text}'s {thing['kin']}", EntityType.PERSON)
         yield from _attribute(thing["what"], value, relative, people, lower)
-    elif what in _MACHINES and _MODEL.match(value):
+    elif what.removeprefix("new ").removeprefix("old ") in _MACHINES and _MODEL.match(value):
         yield Found("has", phrase(value), subject=owner)
     elif kin := kin_of(what.split()[-1]) or _LEADS.get(what):
         name = person_at(_A_WOMAN_CALLED.sub("", value))

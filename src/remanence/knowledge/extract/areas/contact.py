@@ -17,7 +17,7 @@ _PHONE = re.compile(
     rf"{_WHOSE}(?:(?:phone|mobile|cell|telephone)(?:\s+number)?|number){_IS}(?P<value>{_NUMBER})"
 )
 _REACH = re.compile(
-    rf"\b(?:reach|e-?mail|contact|write to) me (?:at|on|via)\s+(?P<mail>{_ADDRESS})"
+    rf"\b(?:reach|e-?mail|contact|find|write to) me (?:at|on|via)\s+(?P<mail>{_ADDRESS})"
     rf"|\b(?:reach|call|text|contact|ring) me (?:at|on)\s+(?P<phone>{_NUMBER})",
     re.IGNORECASE,
 )

@@ -23,11 +23,11 @@ _NO_ACTS = words(
 _MEDICAL = re.compile(
     r"\s*(?:an?\s+(?:\w+\s+)?(?:heart attack|stroke|operation|accident|miscarriage|baby|surgery"
     r"|transplant"
-    r"|crash)\b|(?:\w+\s+)?surgery\b|(?:my|his|her)\s+\w+(?:\s\w+)?\s+(?:out|removed|done)\b)"
+    r"|crash)\b|(?:\w+\s+){0,2}surgery\b|(?:my|his|her)\s+\w+(?:\s\w+)?\s+(?:out|removed|done)\b)"
 )
 _GOT = re.compile(
-    r"\s*(?:into|accepted|robbed|stuck|lost|a (?:promotion|raise|scholarship|tattoo)|my (?:\w+ "
-    r")?(?:licen[cs]e"
+    r"\s*(?:into|accepted|robbed|stuck|lost|a (?:promotion|raise|scholarship|tattoo)"
+    r"|(?:my|his|her) (?:\w+ )?(?:licen[cs]e"
     r"|results|visa|passport|degree)|the (?:job|role|keys)|rid of|back from)\b"
 )
 _FOUNDED = re.compile(
@@ -36,6 +36,7 @@ _FOUNDED = re.compile(
     r"|channel|club|studio|restaurant|firm)\b"
 )
 _SEEN = re.compile(r"\s*(?:[A-Z]|an?\s|the\s)")
+_MEAL = re.compile(r"\s*(?:lunch|dinner|breakfast|brunch|coffee|drinks)\s+(?:with|at|in)\b")
 _MADE = re.compile(r"\s*(?:an?|my|our|the|his|her)\s")
 _PARTICLE = re.compile(
     r"(?!passed away)[\w'-]+ (?:off|up|out|down|away|back|over|on|in|through|around|myself)"
@@ -63,7 +64,9 @@ def happened(scene: Scene) -> Iterable[Found]:
 
 def _is_act(verb: str, rest: str, timed: bool) -> bool:
     if verb == "have":
-        return _MEDICAL.match(rest) is not None or (timed and _MADE.match(rest) is not None)
+        return _MEDICAL.match(rest) is not None or (
+            timed and (_MADE.match(rest) or _MEAL.match(rest)) is not None
+        )
     if verb == "get":
         return _GOT.match(rest) is not None
     if verb == "see":

@@ -17,6 +17,7 @@ from remanence.knowledge.extract.tables.kin import (
     PETS,
     kin_of,
 )
+from remanence.knowledge.extract.tables.tongues import LANGUAGES, PEOPLES
 from remanence.knowledge.extract.verb_group import Tense
 from remanence.model.knowledge import EntityType
 
@@ -30,7 +31,7 @@ _APPOSED = re.compile(
 _MANY = re.compile(
     rf"(?P<owner>{OWNER})\s+(?:[a-z]+\s+){{0,2}}?"
     rf"(?P<kin>{either([*KIN_PLURALS, *PET_PLURALS])}),?\s+"
-    rf"(?:named\s+|called\s+)?(?={_WORD}(?:,\s|,?\s+and\s+))"
+    rf"(?:are\s+)?(?:named\s+|called\s+)?(?={_WORD}(?:,\s|,?\s+and\s+))"
 )
 _TITLED = re.compile(
     rf"(?<!['’]s )\b(?P<kin>Aunt|Auntie|Uncle|Cousin|Grandma|Grandpa|Granny)\s(?P<named>{_WORD})\b"
@@ -57,7 +58,7 @@ def _is_real(found: re.Match[str]) -> bool:
 
 def _relation(found: re.Match[str], owner: Named | None, name: str) -> Iterable[Found]:
     kin = kin_of(found["kin"].lower())
-    if owner is None or not _is_real(found):
+    if owner is None or not _is_real(found) or name.lower() in PEOPLES | LANGUAGES:
         return
     if found["kin"] == "partner" and found["adjective"].strip() not in _PARTNERS:
         return

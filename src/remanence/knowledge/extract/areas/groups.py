@@ -25,7 +25,8 @@ def _member(aspect: Aspect) -> Give:
     def give(scene: Scene, after: str, _tail: re.Match[str]) -> Iterable[Found]:
         called = _CALLED.search(after)
         value = name_at(after[called.end() :] if called else after) or phrase(after, _AFTER_CLUB)
-        if value and len(value.split()) <= 6 and _CLUB.search(after):
+        short = 0 < len(value.split()) <= 6 and not value.startswith("no ")
+        if short and _CLUB.search(after):
             yield Found("member of", value, aspect)
 
     return give

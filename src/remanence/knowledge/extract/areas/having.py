@@ -25,7 +25,7 @@ _ONE = (
     r"|my first|our first|(?:my|our|his|her) [a-z]+'s|hearing aids|glasses|contact lenses)\b"
 )
 _ARTICLE = re.compile(rf"\s*(?:(?:myself|himself|herself|ourselves|us|me)\s+)?(?={_ONE})", re.I)
-_NEXT = re.compile(rf"\s+and\s+(?={_ONE})", re.IGNORECASE)
+_NEXT = re.compile(rf"(?:,\s+(?:and\s+)?|\s+and\s+)(?={_ONE})", re.IGNORECASE)
 _LINKS = words("for of with in from to and on at who that")
 _SMALL_WORDS = words("the and a or both electric acoustic some classical in for")
 _PLURAL_PETS = re.compile(rf"\s*(?:some\s+)?(?:{either([*PET_PLURALS])})\b", re.IGNORECASE)

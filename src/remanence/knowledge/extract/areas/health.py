@@ -102,10 +102,10 @@ RULES = (
         rf"(?:(?:an?|really|terrible|bad|severe|mild|chronic)\s+)*{_CONDITION}\b",
         _known,
     ),
-    rule("take use", r"", _takes),
+    rule("take use need", r"", _takes),
     rule("be", r"on\s+(?=\w+)", _takes),
     rule("prescribe", r"", _takes, passive=True),
-    rule("be", rf"(?:\w+ly\s+|a\s+)?{_STATES}\b", _known),
+    rule("be", rf"(?:\w+ly\s+|an?\s+)?(?:type [12]\s+)?{_STATES}\b", _known),
 )
 
 

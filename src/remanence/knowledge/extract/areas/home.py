@@ -11,6 +11,7 @@ from remanence.knowledge.extract.verb_group import Tense
 
 _WAY = (
     r"(?:back\s+|home\s+|over\s+|out\s+|up\s+|down\s+|alone\s+|here\s+|again,?\s+|this time\s+"
+    r"|somewhere\s+|right\s+"
     r"|with .{1,30}?\s+)*"
 )
 _BY_THE_WAY = r"(?:.{0,20}?\b)?"

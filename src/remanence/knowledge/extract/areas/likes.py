@@ -35,7 +35,7 @@ _THE = re.compile(
 )
 _VERY = (
     r"(?:(?:really|so|very|quite|pretty|super|totally|completely|big|huge|absolutely|also|a bit"
-    r"|deeply|always|such|an?|real|massive|lifelong|not)\s+)*"
+    r"|deeply|always|more|mostly|such|an?|real|massive|lifelong|not)\s+)*"
 )
 _FEELING = (
     r"(?:into|fond of|keen on|crazy about|obsessed with|passionate about|mad about|in love with"

@@ -31,6 +31,7 @@ _NOUN = re.compile(
 POINTING = re.compile(r"\b(?:it|that|this|these|those|them|you|yours?)\b", re.IGNORECASE)
 _THERE = re.compile(r"\s*(?:in|at)\s+(?:the\s+)?[A-Z]")
 _ON_THE_NTH = re.compile(r"\bon the \d{1,2}(?:st|nd|rd|th)\b")
+_OFF_TO = re.compile(r"\s*off to\s+(?=[A-Z])")
 _FIRST = frozenset(["just", "also", "really", "finally", "maybe", "definitely"])
 _LAST = words("and or to the a in on at with for it so my by from about of")
 _SHORT = words("quit retire graduate marry divorce resign emigrate died")
@@ -79,9 +80,13 @@ def planned(scene: Scene, *, change: bool) -> Iterable[Found]:
     """
     group = scene.group
     soon = scene.coming or change or _ON_THE_NTH.search(scene.clause.rest) is not None
-    coming = group.progressive and group.tense is Tense.PRESENT and soon
+    going = group.progressive or (group.verb == "be" and _OFF_TO.match(scene.rest) is not None)
+    coming = going and group.tense is Tense.PRESENT and soon
     ahead = group.tense is Tense.FUTURE and (scene.coming or not group.willed)
     if not (coming or ahead) or group.phase or group.negated or group.supposed or group.passive:
+        return
+    if away := _OFF_TO.match(scene.rest):
+        yield Found("plans to", action(f"go to {scene.rest[away.end() :]}"), Aspect.PLAN)
         return
     lead = base_of(group.word)
     if group.verb == "be" and not _THERE.match(scene.rest):

@@ -22,7 +22,9 @@ _STUDY_AT = re.compile(r"\bat\s+", re.IGNORECASE)
 _FIELD = re.compile(r"\s+(?:in|of)\s+")
 _AFTER_FIELD = stop_at("from at with")
 _IN_TOWN = re.compile(r"\s(?:in|near)\s+(?=[A-Z]).*")
-_IDLE = frozenset(["abroad", "hard", "lot", "exam", "exams", "test", "tests"])
+_IDLE = frozenset(
+    ["abroad", "hard", "lot", "part-time", "full-time", "online", "exam", "exams", "test", "tests"]
+)
 _YEAR = r"(?:my|his|her|a|the)\s+(?:\w+\s+)?(?:year|degree|studies|course|semester|phd|masters?)"
 
 

@@ -150,6 +150,11 @@ def _colleague(scene: Scene, after: str, tail: re.Match[str]) -> Iterable[Found]
         yield Found("colleague", name)
 
 
+def _no_longer_there(scene: Scene, _after: str, _tail: re.Match[str]) -> Iterable[Found]:
+    if scene.group.negated or scene.group.no_longer:
+        yield Found("works at", "")
+
+
 def _together(scene: Scene, _after: str, _tail: re.Match[str]) -> Iterable[Found]:
     if len(scene.who) == 2:
         first, second = scene.who
@@ -158,6 +163,8 @@ def _together(scene: Scene, _after: str, _tail: re.Match[str]) -> Iterable[Found
 
 RULES = (
     rule("work", r"together\b", _together),
+    rule("work", r"there\b", _no_longer_there),
+    rule("give", r"up\s+(?:my|his|her)\s+(?:\w+\s+)?job\b", _job_ended),
     rule("work", r"(?:together\s+)?with\s+(?:(?P<us>me|us)\b|(?=[a-z]))", _colleague),
     rule("work serve freelance", r"as\s+", _as_and_at(Aspect.STATE)),
     rule("work", rf"{_NEAR}(?:at|for)\s+", _at_and_as(Aspect.STATE)),

@@ -24,7 +24,7 @@ sister      f sister sis stepsister half-sister
 brother     m brother bro stepbrother half-brother
 son         m son stepson
 daughter    f daughter stepdaughter
-child       x child kid baby toddler
+child       x child kid baby toddler stepkid
 aunt        f aunt auntie aunty
 uncle       m uncle
 cousin      x cousin

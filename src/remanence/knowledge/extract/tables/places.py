@@ -75,18 +75,13 @@ def _listed(table: str) -> frozenset[str]:
 PLACES = _listed(_COUNTRIES) | _listed(_REGIONS) | _listed(_CITIES)
 PLACE_WORDS = _listed(_WORDS)
 HOMES = _listed(_HOMES)
+_SIDES = frozenset(["north", "south", "east", "west", "northern", "southern"])
 
 
 def is_place(name: str) -> bool:
     """Whether a name is that of a well-known place, or ends in a word for places."""
     folded = name.lower().removeprefix("the ")
-    return folded in PLACES or folded.rpartition(" ")[2] in PLACE_WORDS or _first(folded)
-
-
-def _first(folded: str) -> bool:
-    head, _, tail = folded.partition(" ")
-    return (
-        bool(tail)
-        and head in ("lake", "mount", "north", "south", "east", "west", "northern")
-        and (head in ("lake", "mount") or tail in PLACES)
-    )
+    head, _, rest = folded.partition(" ")
+    if rest and (head in ("lake", "mount") or (head in _SIDES and rest in PLACES)):
+        return True
+    return folded in PLACES or folded.rpartition(" ")[2] in PLACE_WORDS
