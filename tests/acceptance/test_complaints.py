@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,28 @@ def test_unrelated_facts_do_not_retire_each_other(memory: Memory) -> None:
     memory.add_many(texts)
     memory.add("Person 3 works at company 99")
     assert memory.count() == 51
+
+
+def test_contradictions_are_resolved_and_not_piled_up(memory: Memory) -> None:
+    days = [datetime(2024, month, 1, tzinfo=UTC) for month in (1, 4, 7, 10)]
+    for day, city in zip(days, ("Rome", "Oslo", "Bern", "Lima"), strict=True):
+        memory.add(f"I live in {city}.", speaker="Ana", happened_at=day)
+    memory.add("Back in 2019 I lived in Graz.", speaker="Ana", happened_at=days[3])
+    now = memory.facts.about("Ana", predicate="lives in")
+    assert [fact.object for fact in now] == ["Lima"]
+    for day, city in zip(days, ("Rome", "Oslo", "Bern", "Lima"), strict=True):
+        [then] = memory.facts.about("Ana", predicate="lives in", as_of=day + timedelta(days=9))
+        assert then.object == city
+
+
+def test_facts_of_others_retire_nothing(memory: Memory) -> None:
+    memory.facts.add("Ana", "works at", "Acme")
+    for n in range(100):
+        memory.facts.add(f"Person {n}", "works at", f"Company {n}")
+        memory.facts.add("Ana", "likes", f"thing {n}")
+    [work] = memory.facts.about("Ana", predicate="works at")
+    assert (work.object, work.standing) == ("Acme", "holds")
+    assert len(memory.facts.find(standing="holds", limit=1000)) == 201
 
 
 PROCESS = """

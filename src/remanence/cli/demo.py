@@ -24,7 +24,7 @@ USER = "demo"
 ASSISTANT = "Ada"
 HITS = 2
 SIGNALS = 4
-FACTS = 8
+FACTS = 5
 NEXT = (
     '{rem} add "Ana moved to Lisbon" -u ana',
     '{rem} search "where does Ana live?" -u ana --explain',
