@@ -19,7 +19,7 @@ from remanence.recall.lexical import WordScores
 
 def test_a_term_that_is_everywhere_is_worth_less_than_a_rare_one() -> None:
     traits = [
-        Trait(n, 1, None, None, None, None, "message", "active", 0, 0, 5, 30, 0, 0.5, 1.0)
+        Trait(n, 1, None, None, None, None, "message", "active", 0, 0, 5, 30, 0, 0.5, 1.0, 0, 0)
         for n in range(1, 101)
     ]
     words = WordScores(columns_of(traits), ["project", "zebra"], [None, np.array([1, 2])], 40)

@@ -26,6 +26,7 @@ from remanence.store.conditions import Condition
 from remanence.store.postgres import PostgresStore, compacting, restore, schema
 from remanence.store.postgres.filters import reached, statement
 from remanence.store.postgres.session import Session, migrations, sql
+from remanence.testing.older import lent
 from remanence.testing.services.postgres import Databases
 from remanence.testing.store_suites.making import (
     FINGERPRINT,
@@ -224,7 +225,8 @@ class TestCopies:
         with monkeypatch.context() as older:
             older.setattr(schema, "migrations", lambda: migrations()[:1])
             store = PostgresStore(postgres_url)
-            (record,) = add(store, memory("x", session_id="s"))
+            with psycopg.connect(postgres_url, autocommit=True) as own, lent(own.execute):
+                (record,) = add(store, memory("x", session_id="s"))
             store.backup(tmp_path / "copy")
             store.close()
         with zipfile.ZipFile(tmp_path / "copy") as file:

@@ -24,6 +24,7 @@ from remanence.store.postgres import PostgresStore, restore, schema
 from remanence.store.postgres.filters import statement
 from remanence.store.postgres.knowledge import within
 from remanence.store.postgres.session import Session, migrations, sql
+from remanence.testing.older import lent
 from remanence.testing.services.postgres import Databases
 from remanence.testing.store_suites.making import (
     FINGERPRINT,
@@ -341,7 +342,8 @@ class TestCopies:
         with monkeypatch.context() as older:
             older.setattr(schema, "migrations", lambda: migrations()[:2])
             store = PostgresStore(postgres_url)
-            (record,) = add(store, memory("x"))
+            with psycopg.connect(postgres_url, autocommit=True) as own, lent(own.execute):
+                (record,) = add(store, memory("x"))
             store.backup(tmp_path / "copy")
             store.close()
         with zipfile.ZipFile(tmp_path / "copy") as file:

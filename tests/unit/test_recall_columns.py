@@ -24,6 +24,8 @@ def trait(key: int, session: str | None = None, happened: int = 0, **more: objec
         "flags": 0,
         "importance": 0.5,
         "trust": 1.0,
+        "said_from": 0,
+        "said_to": 0,
     }
     return Trait(key=key, session=session, happened=happened, **(fields | more))  # type: ignore[arg-type]
 

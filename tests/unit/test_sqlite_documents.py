@@ -23,6 +23,7 @@ from remanence.store.conditions import Condition
 from remanence.store.sqlite import SqliteStore, restore, schema
 from remanence.store.sqlite.filters import reached, statement
 from remanence.store.sqlite.statements import migrations, sql
+from remanence.testing.older import lent
 from remanence.testing.store_suites.making import (
     FINGERPRINT,
     NOW,
@@ -212,7 +213,8 @@ def test_a_file_of_the_schema_before_documents_opens_and_restores(
     with monkeypatch.context() as older:
         older.setattr(schema, "migrations", lambda: before)
         store = SqliteStore(path)
-        records = add(store, *[memory(f"m{n}", session_id=f"s{n % 2}") for n in range(10)])
+        with store._database.connections.alone() as own, lent(own.execute):
+            records = add(store, *[memory(f"m{n}", session_id=f"s{n % 2}") for n in range(10)])
         assert store.schema == 2
         store.backup(tmp_path / "copy")
         store.close()

@@ -20,6 +20,7 @@ from remanence.store.conditions import Condition, joined
 from remanence.store.sqlite import SqliteStore, knowledge, restore, schema
 from remanence.store.sqlite.filters import statement
 from remanence.store.sqlite.statements import migrations, sql
+from remanence.testing.older import lent
 from remanence.testing.store_suites.making import (
     FINGERPRINT,
     NOW,
@@ -284,7 +285,8 @@ def test_a_file_of_the_schema_before_knowledge_opens_and_restores(
     with monkeypatch.context() as older:
         older.setattr(schema, "migrations", lambda: before)
         store = SqliteStore(path)
-        write(store, Insert(record=record))
+        with store._database.connections.alone() as own, lent(own.execute):
+            write(store, Insert(record=record))
         assert store.schema == 3
         store.backup(tmp_path / "copy")
         store.close()
@@ -352,6 +354,9 @@ FOUND: dict[str, tuple[str, Condition, tuple[Any, ...]]] = {
     "claims_by_time (partition=?)": ("find_claims", INSIDE, (9, 0)),
     "claims_by_subject (subject=?)": (
         "find_claims", joined("AND", [INSIDE, knowledge._about([1])]), (9, 0),
+    ),
+    "c USING INDEX claims_by_subject (subject=?)": (
+        "find_claims", joined("AND", [INSIDE, knowledge._of_subjects([1])]), (9, 0),
     ),
     "claims_by_memory (memory=?)": (
         "find_claims", joined("AND", [INSIDE, knowledge._found_in([ANA.id])]), (9, 0),

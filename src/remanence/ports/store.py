@@ -48,6 +48,8 @@ class Trait(NamedTuple):
     flags: int  # remanence.text.flags of the text
     importance: float
     trust: float
+    said_from: int  # days since 1970 of the time it speaks of (remanence.text.said); 0, 0 for none
+    said_to: int  # the day after the last
 
 
 class Change(NamedTuple):
@@ -246,7 +248,10 @@ class Knowledge(Protocol):
     Entities belong to a user; agent and session of a reach narrow claims and mentions. When a
     memory is removed, its claims and mentions go in the same transaction, and so does every entity
     that is not `given` and that nothing is said of any more. A memory that leaves the active state
-    takes its claims and mentions along (`rested_at`), and brings them back when it returns.
+    takes its claims and mentions along (`rested_at`), and brings them back when it returns. That a
+    memory is read anew (`Learnt`) retires or removes only what was found in it: a claim of origin
+    "caller" that names it as its source stays, though it rests with it and goes with it. What was
+    found in a former text stays too, retired, until the memory is removed.
     """
 
     def know(
@@ -293,6 +298,8 @@ class Knowledge(Protocol):
         reach: Reach,
         *,
         about: Sequence[str] | None = None,
+        subjects: Sequence[str] | None = None,
+        predicate: str | None = None,
         ids: Sequence[str] | None = None,
         memories: Sequence[str] | None = None,
         limit: int = 1000,
@@ -300,7 +307,8 @@ class Knowledge(Protocol):
     ) -> list[Claim]:
         """Claims in reach, resting and retired ones too, in order of recording, ties by insertion.
 
-        `about` are entities that must be subject or object. Several conditions hold together.
+        `about` are entities that must be subject or object, `subjects` those that must be subject.
+        Several conditions hold together.
         """
 
     def mentions(

@@ -37,6 +37,8 @@ _DTYPES: dict[str, type[np.generic]] = {
     "agent": np.int32,
     "happened": np.int64,
     "created": np.int64,
+    "said_from": np.int32,
+    "said_to": np.int32,
     "terms": np.int32,
     "characters": np.int32,
     "importance": np.float32,
@@ -102,6 +104,8 @@ class Columns:
     agent: NDArray[np.int32]
     happened: NDArray[np.int64]
     created: NDArray[np.int64]
+    said_from: NDArray[np.int32]  # the days its text speaks of, since 1970; both 0 for none
+    said_to: NDArray[np.int32]  # the day after the last
     terms: NDArray[np.int32]
     characters: NDArray[np.int32]
     importance: NDArray[np.float32]
@@ -182,6 +186,8 @@ def _arrays(traits: list[Trait], lexicons: Lexicons) -> dict[str, NDArray[Any]]:
         "agent": [lexicons.agents.number(t.agent) for t in traits],
         "happened": [t.happened for t in traits],
         "created": [t.created for t in traits],
+        "said_from": [t.said_from for t in traits],
+        "said_to": [t.said_to for t in traits],
         "terms": [t.terms for t in traits],
         "characters": [t.characters for t in traits],
         "importance": [t.importance for t in traits],

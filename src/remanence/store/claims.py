@@ -59,7 +59,7 @@ def entity_values(entity: Entity, tenant: str, key: bytes) -> Row:
     name, type = _text("name", entity.name), _text("type", entity.type)
     created = micros(aware("created_at", entity.created_at))
     values = (id, name, folded_name(name), type, int(entity.given), created)
-    digest = _signed(key, (tenant, entity.user_id or None), values)
+    digest = _signed(key, (tenant, entity.user_id or None), values[:1], values[1:])
     if digest is None:
         raise InvalidInput(_NO_CHARACTER.format("The entity"))
     return (*values, digest)
@@ -87,7 +87,7 @@ def entity_as_read(row: Row, owner: Owner) -> Entity:
 
 def is_whole_entity(row: Row, owner: Owner, key: bytes) -> bool:
     """Whether a row of an entity is what was signed."""
-    return bool(_signed(key, owner, row[2:8]) == row[8])
+    return bool(_signed(key, owner, row[2:3], row[3:8]) == row[8])
 
 
 def mended_entity(row: Row, owner: Owner, key: bytes) -> Row | None:
@@ -95,7 +95,7 @@ def mended_entity(row: Row, owner: Owner, key: bytes) -> Row | None:
     names = [name for name in row[3:5] if isinstance(name, str)]
     ids = [packed_id(entity_id(owner[1], name)) for name in names]
     for name, id in zip(names, ids, strict=True):
-        if _signed(key, owner, (id, *row[3:8])) == row[8]:
+        if _signed(key, owner, (id,), row[3:8]) == row[8]:
             return (id, *row[3:])
         if id == row[2]:
             return entity_values(_readable(row, name, owner), owner[0], key)
@@ -135,7 +135,7 @@ def claim_values(claim: Claim, tenant: str, key: bytes, rested_at: int | None) -
         None if claim.memory is None else knowledge_id("memory", claim.memory),
     )
     said = _said(claim)
-    digest = _signed(key, (tenant, claim.user_id or None), (*names, *said))
+    digest = _signed(key, (tenant, claim.user_id or None), names, said)
     if digest is None:
         raise InvalidInput(_NO_CHARACTER.format("The claim"))
     retired = None if claim.retired_at is None else micros(aware("retired_at", claim.retired_at))
@@ -156,31 +156,30 @@ def claim_of(row: Row, owner: Owner, key: bytes) -> Claim:
     """The claim of a row, if it is what was signed."""
     if not is_whole_claim(row, owner, key):
         raise _damaged("claim", row[2])
-    id, subject, object, memory = (None if one is None else spelled(one) for one in row[_NAMES])
-    (predicate, value, text, kind, origin, reason, confidence, trust, observed, recorded, began,
-     ended, denies, agent, session, metadata) = row[_SAID]  # fmt: skip
-    assert id is not None
-    assert subject is not None
+    (_, _, id, subject, object, memory, predicate, value, text, kind, origin, reason, confidence,
+     trust, observed, recorded, began, ended, denies, agent, session, metadata, rested, retired,
+     _) = row  # fmt: skip
+    said = moment(observed)
     return Claim(
-        id=id,
-        subject=subject,
+        id=spelled(id),
+        subject=spelled(subject),
         predicate=predicate,
         value=value,
         text=text,
-        observed_at=moment(observed),
-        recorded_at=moment(recorded),
-        object=object,
+        observed_at=said,
+        recorded_at=said if recorded == observed else moment(recorded),
+        object=None if object is None else spelled(object),
         kind=kind,
         confidence=confidence,
         trust=trust,
-        began=_when(began),
-        ended=_when(ended),
+        began=None if began is None else _when(began),
+        ended=None if ended is None else _when(ended),
         denies=bool(denies),
         origin=origin,
-        memory=memory,
+        memory=None if memory is None else spelled(memory),
         reason=reason,
-        rested_at=_moment(row[_RESTED]),
-        retired_at=_moment(row[_RETIRED]),
+        rested_at=None if rested is None else moment(rested),
+        retired_at=None if retired is None else moment(retired),
         user_id=owner[1],
         agent_id=agent,
         session_id=session,
@@ -190,9 +189,9 @@ def claim_of(row: Row, owner: Owner, key: bytes) -> Claim:
 
 def is_whole_claim(row: Row, owner: Owner, key: bytes) -> bool:
     """Whether a row of a claim is what was signed."""
-    times = (row[_RESTED], row[_RETIRED])
-    whole = all(at is None or is_time(at) for at in times)
-    return whole and _signed(key, owner, (*row[_NAMES], *row[_SAID])) == row[_CLAIM_DIGEST]
+    rested, retired = row[_RESTED], row[_RETIRED]
+    whole = (rested is None or is_time(rested)) and (retired is None or is_time(retired))
+    return whole and _signed(key, owner, row[_NAMES], row[_SAID]) == row[_CLAIM_DIGEST]
 
 
 def narrowed(reach: Reach, table: str) -> Condition:
@@ -251,9 +250,7 @@ def _span(when: When | None) -> str | None:
     return orjson.dumps(ends).decode()
 
 
-def _when(span: str | None) -> When | None:
-    if span is None:
-        return None
+def _when(span: str) -> When:
     start, end = orjson.loads(span)
     return When(start=_moment(start), end=_moment(end))
 
@@ -277,11 +274,11 @@ def _words(what: str, value: object) -> str:
     return str(value)
 
 
-def _signed(key: bytes, owner: Owner, values: Iterable[Any]) -> bytes | None:
+def _signed(key: bytes, owner: Owner, ids: Row, values: Row) -> bytes | None:
     """The digest of a row, None if no row can hold such values."""
-    told = [value.hex() if isinstance(value, bytes) else value for value in values]
+    named = [id.hex() if type(id) is bytes else id for id in ids]
     try:
-        return blake2b(orjson.dumps([*owner, *told]), digest_size=16, key=key).digest()
+        return blake2b(orjson.dumps([*owner, *named, *values]), digest_size=16, key=key).digest()
     except TypeError:
         return None
 

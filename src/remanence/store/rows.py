@@ -81,7 +81,7 @@ def json_text(what: str, value: Mapping[str, Any]) -> str:
 
 
 def row_of(record: MemoryRecord, partition: int, derived: Row, digest_key: bytes) -> Row:
-    """The values of `insert_memory`; `derived` are terms, characters and flags."""
+    """The values of `insert_memory`; `derived` is what the row keeps of its text."""
     id = required_id(record.id)
     heir = None if record.superseded_by is None else required_id(record.superseded_by)
     metadata = json_text("metadata", record.metadata) if record.metadata else None

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from remanence.store.rows import moment
 from remanence.text.flags import flags
+from remanence.text.said import NO_TIME, said_days
 from remanence.text.words import TERMS_VERSION, terms
+
+
+class Derived(NamedTuple):
+    """What a row keeps of its text, in the order of `row_of`; made again when the terms are."""
+
+    terms: int
+    characters: int
+    flags: int
+    said_from: int
+    said_to: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +29,18 @@ class Words:
     terms: Callable[[str], list[str]] = terms
     version: str = TERMS_VERSION
 
-    def analysed(self, text: str) -> tuple[list[str], tuple[int, int, int]]:
-        """A text's terms; and what its row keeps: how many, its characters, its flags."""
+    def analysed(self, text: str, happened: int) -> tuple[list[str], Derived]:
+        """A text's terms; and what the row keeps of a text that was said then."""
         found = self.terms(text)
-        return found, (len(found), len(text), flags(text))
+        return found, Derived(len(found), len(text), flags(text), *said(text, happened))
+
+
+def said(text: str, happened: int) -> tuple[int, int]:
+    """The days a text of that moment speaks of; none if a damaged row holds no moment."""
+    try:
+        return said_days(text, moment(happened))
+    except OverflowError:
+        return NO_TIME
 
 
 def prefixed(partition: int, terms: Iterable[str]) -> list[str]:

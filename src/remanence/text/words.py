@@ -16,7 +16,7 @@ import Stemmer
 
 from remanence.text.stop_words import STOP_WORDS
 
-ALGORITHM = "words-1"
+ALGORITHM = "words-2"
 TERMS_VERSION: str = f"{ALGORITHM}/snowball-{Stemmer.version()}"
 MAX_TERM_BYTES = 64
 

@@ -91,6 +91,8 @@ class PostgresKnowledge:
         reach: Reach,
         *,
         about: Sequence[str] | None = None,
+        subjects: Sequence[str] | None = None,
+        predicate: str | None = None,
         ids: Sequence[str] | None = None,
         memories: Sequence[str] | None = None,
         limit: int = 1000,
@@ -104,6 +106,11 @@ class PostgresKnowledge:
             if about is not None:
                 ends = _numbers(session, partitions, about)
                 parts.append(Condition("c.subject = ANY(?) OR c.object = ANY(?)", (ends, ends)))
+            if subjects is not None:
+                ends = _numbers(session, partitions, subjects)
+                parts.append(Condition("c.subject = ANY(?)", (ends,)))
+            if predicate is not None:
+                parts.append(Condition("c.predicate = ?", (predicate,)))
             if ids is not None:
                 parts.append(Condition("c.id = ANY(?)", (uuids(known_ids(ids)),)))
             if memories is not None:

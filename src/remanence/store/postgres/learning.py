@@ -13,7 +13,7 @@ from remanence.store.postgres.arrays import Array, int8s, uuids
 from remanence.store.postgres.held import Held
 from remanence.store.postgres.session import Session
 from remanence.store.postgres.telling import Telling, erase_silent, hold, spoken_of
-from remanence.store.rows import STATE_CODES, micros, packed_id
+from remanence.store.rows import STATE_CODES, Row, micros, packed_id
 
 
 class Learning:
@@ -62,11 +62,14 @@ class Learning:
         ]
 
     def _leave(self) -> set[int]:
-        """Part with what was said before; the entities it spoke of."""
+        """Part with what was said before; the entities it spoke of.
+
+        What callers state of a memory is not found in it, and goes only with the memory.
+        """
         known = [(learnt, held) for learnt, held in self._learnt if held.before is not None]
         afresh = [held for learnt, held in known if learnt.afresh]
         outdated = [held for learnt, held in known if not learnt.afresh]
-        self._forget_told_again([one for one in known if not one[0].afresh])
+        again = self._forget_told_again(known)
         if outdated:
             self._session.run("retire_claims", **_timed(outdated))
         silenced = [*self._gone, *outdated, *afresh]
@@ -78,18 +81,21 @@ class Learning:
         )
         erased = self._session.run("erase_claims_of", keys=_keys(self._gone))
         unread = self._session.run("erase_present_claims_of", keys=_keys(afresh))
-        claims = [*erased.fetchall(), *unread.fetchall()]
+        claims = [*again, *erased.fetchall(), *unread.fetchall()]
         return {entity for (entity,) in mentions.fetchall()} | spoken_of(claims)
 
-    def _forget_told_again(self, known: Sequence[tuple[Learnt, Held]]) -> None:
+    def _forget_told_again(self, known: Sequence[tuple[Learnt, Held]]) -> list[Row]:
+        """Part with claims that take their own place; what they spoke of."""
         told = [
             (held.key, knowledge_id("claim", claim.id))
             for learnt, held in known
             for claim in learnt.claims
         ]
-        if told:
-            keys, ids = zip(*told, strict=True)
-            self._session.run("erase_claims_told_again", keys=int8s(keys), ids=uuids(ids))
+        if not told:
+            return []
+        keys, ids = zip(*told, strict=True)
+        asked = {"keys": int8s(keys), "ids": uuids(ids)}
+        return list(self._session.rows("erase_claims_told_again", **asked))
 
     def _tell(self, learnt: Learnt, held: Held) -> None:
         record, at = held.now, held.partition

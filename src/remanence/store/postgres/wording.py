@@ -17,7 +17,7 @@ from remanence.store.postgres.schema import Facts, read_facts, set_fact
 from remanence.store.postgres.session import NOBODY, Session
 from remanence.store.postgres.values import columns
 from remanence.store.postgres.words import entries
-from remanence.store.words import Words
+from remanence.store.words import Derived, Words
 
 _CHUNK = 1000
 _NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+)*")
@@ -102,14 +102,14 @@ def _entries(session: Session, words: Words) -> Iterator[tuple[Array, Array, dic
     for rows in _chunks(session, "texts_after"):
         terms: list[int] = []
         places: list[int] = []
-        counts: list[tuple[int, int, int, int]] = []
-        for key, partition, text in rows:
-            found, derived = words.analysed(text)
+        counts: list[tuple[int, ...]] = []
+        for key, partition, text, happened in rows:
+            found, derived = words.analysed(text, happened)
             numbers, where = entries(partition, key, found)
             terms += numbers
             places += where
             counts.append((key, *derived))
-        names = ("keys", "counts", "characters", "flags")
+        names = ("keys", *Derived._fields)
         arrays = map(int8s, zip(*counts, strict=True))
         yield int8s(terms), int8s(places), dict(zip(names, arrays, strict=True))
 

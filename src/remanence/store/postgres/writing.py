@@ -38,10 +38,11 @@ from remanence.store.rows import (
 _COLUMNS: Kinds = {
     "key": int8s, "id": uuids, "partition": int8s, "kind": int8s, "state": int8s,
     "happened_at": int8s, "created_at": int8s, "updated_at": int8s, "terms": int8s,
-    "characters": int8s, "flags": int8s, "importance": float8s, "trust": float8s, "pinned": int8s,
-    "version": int8s, "agent_id": texts, "session_id": texts, "role": texts, "speaker": texts,
-    "external_id": texts, "source": texts, "actor": texts, "origin": texts,
-    "superseded_by": uuids, "digest": byteas, "metadata": texts, "text": texts,
+    "characters": int8s, "flags": int8s, "said_from": int8s, "said_to": int8s,
+    "importance": float8s, "trust": float8s, "pinned": int8s, "version": int8s,
+    "agent_id": texts, "session_id": texts, "role": texts, "speaker": texts, "external_id": texts,
+    "source": texts, "actor": texts, "origin": texts, "superseded_by": uuids, "digest": byteas,
+    "metadata": texts, "text": texts,
 }  # fmt: skip
 _HISTORY: Kinds = {
     "memory": int8s, "version": int8s, "verb": texts, "at": int8s, "actor": texts,
@@ -204,12 +205,16 @@ class Writing:
                 self._session.run(f"delete_{name}", keys=keys)
 
     def _words_and_rows(self, gone: list[Held], changed: list[Held], new: list[Held]) -> None:
-        analysed, key = self._database.words.analysed, self._database.digest_key
+        words, key = self._database.words, self._database.digest_key
         reworded = [held for held in changed if _text(held.before) != _text(held.now)]
         self._index("delete_words", [
-            (held, analysed(_text(held.before))[0]) for held in (*gone, *reworded)
+            (held, words.terms(_text(held.before))) for held in (*gone, *reworded)
         ])  # fmt: skip
-        found = {held.key: analysed(_text(held.now)) for held in (*changed, *new)}
+        found = {
+            held.key: words.analysed(held.now.text, micros(held.now.happened_at))
+            for held in (*changed, *new)
+            if held.now is not None
+        }
         for name, some in (("update_memories", changed), ("insert_memories", new)):
             rows = [
                 (held.key, *row_of(held.now, held.partition, found[held.key][1], key))

@@ -103,6 +103,8 @@ class SqliteKnowledge:
         reach: Reach,
         *,
         about: Sequence[str] | None = None,
+        subjects: Sequence[str] | None = None,
+        predicate: str | None = None,
         ids: Sequence[str] | None = None,
         memories: Sequence[str] | None = None,
         limit: int = 1000,
@@ -114,6 +116,10 @@ class SqliteKnowledge:
             parts = [_within("c", partitions, reach)]
             if about is not None:
                 parts.append(_about(_numbers(connection, partitions, about)))
+            if subjects is not None:
+                parts.append(_of_subjects(_numbers(connection, partitions, subjects)))
+            if predicate is not None:
+                parts.append(Condition("c.predicate = ?", (predicate,)))
             if ids is not None:
                 parts.append(_among("c.id", bound_ids(known_ids(ids))))
             if memories is not None:
@@ -222,6 +228,10 @@ def _about(numbers: Sequence[int]) -> Condition:
     ends = [_among(f"t.{end}", bound(numbers)) for end in ("subject", "object")]
     found = " UNION ".join(f"SELECT t.key FROM claims AS t WHERE {one.sql}" for one in ends)  # noqa: S608
     return Condition(f"c.key IN ({found})", tuple(value for one in ends for value in one.values))
+
+
+def _of_subjects(numbers: Sequence[int]) -> Condition:
+    return _among("c.subject", bound(numbers))
 
 
 def _found_in(memories: Sequence[str]) -> Condition:

@@ -157,19 +157,21 @@ class Learning:
         self._touched.update(number for (number,) in rows)
 
     def _replace(self, kept: Sequence[tuple[Learnt, _Memory]]) -> None:
-        """Clear what was found in these memories before; former texts' claims only retire."""
+        """Clear what was found in these memories before; former texts' claims only retire.
+
+        What callers state of a memory is not found in it, and stays.
+        """
         keys = [memory.key for _, memory in kept]
         if not keys:
             return
         self._touch(keys)
         afresh = [memory.key for one, memory in kept if one.afresh]
         self._erase("delete_claims_of_memories", afresh)
-        edited = [(one, memory) for one, memory in kept if not one.afresh]
         again = [
-            (knowledge_id("claim", claim.id), at.key) for one, at in edited for claim in one.claims
+            (knowledge_id("claim", claim.id), at.key) for one, at in kept for claim in one.claims
         ]
         run_many(self._connection, "delete_claim_of_memory", again)
-        retired = [(memory.updated_at, memory.key) for _, memory in edited]
+        retired = [(memory.updated_at, memory.key) for one, memory in kept if not one.afresh]
         run_many(self._connection, "retire_claims", retired)
         run(self._connection, "delete_mentions_of_memories", (bound(keys),))
 

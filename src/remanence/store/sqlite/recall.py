@@ -104,7 +104,8 @@ class SqliteRecall:
 
 
 def _traits(rows: Iterable[Any]) -> Iterator[Trait]:
-    for (key, partition, session, agent, speaker, role, kind, state, happened,
-         created, terms, characters, flags, importance, trust) in rows:  # fmt: skip
+    for (key, partition, session, agent, speaker, role, kind, state, happened, created,
+         terms, characters, flags, importance, trust, first, after) in rows:  # fmt: skip
         yield Trait(key, partition, session, agent, speaker, role, KINDS[kind], STATES[state],
-                    happened, created, terms, characters, flags, importance, trust)  # fmt: skip
+                    happened, created, terms, characters, flags, importance, trust,
+                    first, after)  # fmt: skip

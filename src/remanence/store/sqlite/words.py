@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import apsw
 
 from remanence.store.labels import any_long_text
 from remanence.store.sqlite.statements import run
-from remanence.store.words import Words, prefixed
+from remanence.store.words import Words, prefixed, said
 from remanence.text.flags import flags
 
 
@@ -21,10 +22,15 @@ def register(connection: apsw.Connection, words: Words) -> None:
     def contains(text: str, folded: str) -> bool:
         return folded in text.casefold()
 
+    # Asked for both ends in turn: the second time it is remembered.
+    days = lru_cache(maxsize=1)(said)
+
     functions: list[tuple[str, Callable[..., str | int], int]] = [
         ("remanence_words", indexed, 2),
         ("remanence_length", lambda text: len(words.terms(text)), 1),
         ("remanence_flags", flags, 1),
+        ("remanence_said_from", lambda text, happened: days(text, happened)[0], 2),
+        ("remanence_said_to", lambda text, happened: days(text, happened)[1], 2),
         ("remanence_contains", contains, 2),
         ("remanence_any_long_text", any_long_text, 4),
     ]

@@ -75,7 +75,7 @@ class Writing:
         if record.tenant != self._batch.tenant:
             raise InvalidInput("A batch writes memories of its own tenant only.")
         partition = self._partition(record.user_id)
-        terms, derived = self._database.words.analysed(record.text)
+        terms, derived = self._database.words.analysed(record.text, micros(record.happened_at))
         row = row_of(record, partition, derived, self._database.digest_key)
         key = self._insert_row(record.id, row)
         self.learning.inserted.add(key)
@@ -129,7 +129,7 @@ class Writing:
             self.learning.wake(key)
 
     def _rewrite(self, key: int, partition: int, old: MemoryRecord, new: MemoryRecord) -> None:
-        terms, derived = self._database.words.analysed(new.text)
+        terms, derived = self._database.words.analysed(new.text, micros(new.happened_at))
         row = row_of(new, partition, derived, self._database.digest_key)
         if new.text != old.text:
             self._execute(sql("delete_words"), (key,))

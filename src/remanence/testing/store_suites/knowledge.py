@@ -219,6 +219,30 @@ class KnowledgeSuite:
             assert store.entities(EVERY, nothing) == []
             assert store.mentions(EVERY, nothing) == []
 
+    def test_claims_are_read_by_subject_and_predicate(self, store: Store) -> None:
+        one = claim(ANA, "knows", BOB)
+        two = claim(BOB, "knows", ANA)
+        three = claim(ANA, "likes", OSLO, agent_id="a")
+        four = claim(OSLO, "knows", BOB)
+        stated(store, one, two, three, four)
+        una = entity("Una", user_id="u")
+        store.know("t", [una], [claim(una, "knows", una)])
+        reach, agent = Reach(tenant="t"), Reach(tenant="t", agent_id="a")
+        assert store.claims(reach, subjects=[ANA.id]) == [one, three]
+        assert store.claims(reach, subjects=[ANA.id, BOB.id, una.id]) == [one, two, three]
+        assert store.claims(reach, subjects=[ANA.id, BOB.id], limit=1, offset=1) == [two]
+        assert store.claims(reach, subjects=[ANA.id], about=[BOB.id]) == [one]
+        assert store.claims(agent, subjects=[ANA.id]) == [three]
+        assert store.claims(reach, predicate="knows") == [one, two, four]
+        assert store.claims(reach, predicate="knows", about=[ANA.id]) == [one, two]
+        assert store.claims(reach, predicate="knows", subjects=[ANA.id]) == [one]
+        assert store.claims(reach, predicate="likes", ids=[one.id, three.id]) == [three]
+        assert len(store.claims(EVERY, predicate="knows")) == 4
+        for nothing in ([], ["no id"], [str(new_id())]):
+            assert store.claims(reach, subjects=nothing) == []
+        for nobodys in ("", "Knows", "know_", "know%", "x' OR '1'='1"):
+            assert store.claims(reach, predicate=nobodys) == []
+
     def test_entities_come_by_folded_name_page_by_page(self, store: Store) -> None:
         names = ["b", "The a", "Ä", "C", "Z", "ß", "東", "the d", "a b", "🎈", "\uffff"]
         store.know("t", [entity(name) for name in names])

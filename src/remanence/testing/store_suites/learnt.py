@@ -46,7 +46,7 @@ def learnt(
 ) -> MemoryRecord:
     """Insert a memory that says so and mentions these names."""
     record = memory(text, **fields)
-    own = tuple(replace(one, memory=record.id) for one in said)
+    own = tuple(replace(one, memory=record.id, origin="rules") for one in said)
     write(store, Insert(record=record), learnt=(found(record, *own, names=names),))
     return record
 
@@ -146,6 +146,46 @@ class LearntSuite:
         assert store.position(partition) > before
         write(store, learnt=(found(record, afresh=True),))
         assert named(store) == ["Oslo"]
+        assert healthy(store)
+
+    def test_a_text_read_afresh_keeps_what_its_former_texts_said(self, store: Store) -> None:
+        record = learnt(store, "x", claim(ANA, "is", "x"), claim(ANA, "is", "y"))
+        one, two = store.claims(EVERY)
+        write(store, edit("z", record), learnt=(found(record, names=(ANA,)),))
+        write(store, learnt=(found(record, names=(ANA,), afresh=True),))
+        assert [one.retired_at for one in store.claims(EVERY)] == [NOW + HOUR] * 2
+        again = replace(two, recorded_at=NOW + HOUR)
+        write(store, learnt=(found(record, again, names=(ANA,), afresh=True),))
+        assert store.claims(EVERY) == [replace(one, retired_at=NOW + HOUR), again]
+        assert healthy(store)
+
+    def test_no_reading_touches_what_a_caller_stated_of_a_memory(self, store: Store) -> None:
+        record = learnt(store, "x", claim(ANA, "is", "found"))
+        stated = claim(ANA, "knows", BOB, memory=record.id, origin="caller")
+        store.know("t", [BOB], [stated])
+        write(store, edit("y", record), learnt=(found(record, names=(OSLO,)),))
+        former, kept = store.claims(EVERY)
+        assert former.retired_at == NOW + HOUR
+        assert kept == stated
+        named_so = replace(stated, value="other", origin="rules")
+        write(store, edit("z", record, 2), learnt=(found(record, named_so, names=(OSLO,)),))
+        write(store, learnt=(found(record, afresh=True),))
+        write(store, learnt=(found(record, named_so, afresh=True),))
+        assert store.claims(EVERY) == [former, stated]
+        assert named(store) == ["Ana", "Bob"]
+        assert healthy(store)
+
+    def test_what_a_caller_stated_of_a_memory_rests_and_goes_with_it(self, store: Store) -> None:
+        record = learnt(store, "x", names=(ANA,))
+        stated = claim(ANA, "knows", BOB, memory=record.id, origin="caller")
+        store.know("t", [BOB], [stated])
+        revise(store, record.id, state=State.ARCHIVED, at=NOW + HOUR)
+        assert [one.rested_at for one in store.claims(EVERY)] == [NOW + HOUR]
+        write(store, learnt=(found(record),))
+        revise(store, record.id, state=State.ACTIVE, at=NOW + 2 * HOUR)
+        assert store.claims(EVERY) == [stated]
+        write(store, Remove(id=record.id))
+        assert list(store.scan_knowledge("t")) == []
         assert healthy(store)
 
     def test_the_last_reading_of_a_memory_counts(self, store: Store) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import numpy as np
 
@@ -19,6 +19,15 @@ from remanence.testing.store_suites.making import (
     revise,
     write,
 )
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+FIRST, LAST = (edge.replace(tzinfo=UTC) for edge in (datetime.min, datetime.max))
+
+
+def said(store: Store, tenant: str = "t") -> list[tuple[int, int]]:
+    """The days that each memory of no user speaks of, by key."""
+    traits = store.traits(partition_of(store, tenant=tenant))
+    return [(trait.said_from, trait.said_to) for trait in sorted(traits, key=lambda one: one.key)]
 
 
 class RecallSuite:
@@ -77,6 +86,32 @@ class RecallSuite:
         assert list(store.traits(partition, [key, key + 999])) == [trait]
         assert list(store.traits(partition + 1, [key])) == []
         assert list(store.traits(partition, [])) == []
+
+    def test_traits_tell_the_days_a_text_speaks_of(self, store: Store, reopen: Reopen) -> None:
+        texts = ["We met yesterday.", "We met.", "Since 2019, and again yesterday."]
+        records = add(store, *[memory(text, happened_at=NOW) for text in texts])
+        today = (NOW - EPOCH).days
+        assert said(store) == [(today - 1, today), (0, 0), (today - 1, today)]
+        revise(store, records[1].id, text="We met today.")
+        revise(store, records[0].id, happened_at=NOW - timedelta(days=9))
+        revise(store, records[2].id, importance=0.9)
+        told = [(today - 10, today - 9), (today, today + 1), (today - 1, today)]
+        assert said(store) == told
+        store = reopen(store)
+        assert said(store) == told
+        revise(store, records[0].id, text="We met.")
+        assert said(store)[0] == (0, 0)
+
+    def test_the_days_are_those_of_utc_whatever_zone_a_time_is_given_in(self, store: Store) -> None:
+        zone = timezone(timedelta(hours=-8))
+        late = datetime(2024, 5, 9, 20, tzinfo=zone)
+        add(store, memory("today", happened_at=late), memory("today", happened_at=EPOCH))
+        add(store, *[memory("ten years ago", happened_at=at) for at in (FIRST, LAST)])
+        day = (datetime(2024, 5, 10, tzinfo=UTC) - EPOCH).days
+        *told, ancient, distant = said(store)
+        assert told == [(day, day + 1), (0, 1)]
+        assert ancient == (0, 0)
+        assert 0 < distant[0] < distant[1] < 2**31
 
     def test_postings_name_a_key_once_per_occurrence(self, store: Store) -> None:
         a, b = add(store, memory("tea for two, tea for three"), memory("tea"))

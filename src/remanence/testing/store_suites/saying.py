@@ -20,7 +20,10 @@ def entity(name: str, **fields: Any) -> Entity:
 
 
 def claim(subject: Entity, predicate: str, object: Entity | str, **fields: Any) -> Claim:
-    """A claim with an id of its own about entities of one user, said and recorded at `NOW`."""
+    """A claim with an id of its own about entities of one user, said and recorded at `NOW`.
+
+    With a memory it was found by rules, unless said otherwise.
+    """
     value = object if isinstance(object, str) else object.name
     told: dict[str, Any] = {
         "id": str(new_id()),
@@ -30,6 +33,7 @@ def claim(subject: Entity, predicate: str, object: Entity | str, **fields: Any) 
         "user_id": subject.user_id,
         "observed_at": NOW,
         "recorded_at": NOW,
+        "origin": "rules" if fields.get("memory") else "caller",
     }
     return Claim(predicate=predicate, value=value, **(told | fields))
 

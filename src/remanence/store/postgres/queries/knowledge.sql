@@ -158,21 +158,26 @@ WHERE c.tenant = %(tenant)s AND c.memory = new.memory AND c.rested_at IS NULL
 UPDATE claims SET rested_at = NULL
 WHERE tenant = %(tenant)s AND memory = ANY(%(keys)s) AND rested_at IS NOT NULL
 
+-- name: is_found
+c.origin <> 'caller'
+
 -- name: retire_claims
 UPDATE claims AS c SET retired_at = new.at FROM unnest(%(keys)s, %(ats)s) AS new (memory, at)
-WHERE c.tenant = %(tenant)s AND c.memory = new.memory AND c.retired_at IS NULL
+WHERE c.tenant = %(tenant)s AND c.memory = new.memory AND c.retired_at IS NULL AND {is_found}
 
 -- name: erase_claims_of
 DELETE FROM claims WHERE tenant = %(tenant)s AND memory = ANY(%(keys)s)
 RETURNING partition, subject, object
 
 -- name: erase_present_claims_of
-DELETE FROM claims WHERE tenant = %(tenant)s AND memory = ANY(%(keys)s) AND retired_at IS NULL
+DELETE FROM claims AS c
+WHERE c.tenant = %(tenant)s AND c.memory = ANY(%(keys)s) AND c.retired_at IS NULL AND {is_found}
 RETURNING partition, subject, object
 
 -- name: erase_claims_told_again
 DELETE FROM claims AS c USING unnest(%(keys)s, %(ids)s) AS told (memory, id)
-WHERE c.tenant = %(tenant)s AND c.memory = told.memory AND c.id = told.id
+WHERE c.tenant = %(tenant)s AND c.memory = told.memory AND c.id = told.id AND {is_found}
+RETURNING c.partition, c.subject, c.object
 
 -- name: erase_mentions_of
 DELETE FROM mentions

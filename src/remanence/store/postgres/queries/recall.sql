@@ -8,7 +8,7 @@ ORDER BY seq LIMIT %(most)s
 
 -- name: trait
 m.key, m.partition, m.session_id, m.agent_id, m.speaker, m.role, m.kind, m.state, m.happened_at,
-m.created_at, m.terms, m.characters, m.flags, m.importance, m.trust
+m.created_at, m.terms, m.characters, m.flags, m.importance, m.trust, m.said_from, m.said_to
 
 -- name: traits
 SELECT {trait} FROM memories AS m

@@ -53,7 +53,7 @@ UPDATE memories SET kind = %(kind)s, state = %(state)s, happened_at = %(happened
 WHERE tenant = %(tenant)s AND key = %(key)s
 
 -- name: texts_after
-SELECT key, partition, text FROM memories
+SELECT key, partition, text, happened_at FROM memories
 WHERE tenant = %(tenant)s AND key > %(after)s ORDER BY key LIMIT %(most)s
 
 -- name: count_words
@@ -67,8 +67,11 @@ JOIN words AS w ON w.tenant = %(tenant)s AND w.term = asked.term AND w.place = a
 DELETE FROM words WHERE tenant = %(tenant)s
 
 -- name: recount_words
-UPDATE memories AS m SET terms = new.terms, characters = new.characters, flags = new.flags
-FROM unnest(%(keys)s, %(counts)s, %(characters)s, %(flags)s) AS new (key, terms, characters, flags)
+UPDATE memories AS m SET terms = new.terms, characters = new.characters, flags = new.flags,
+    said_from = new.said_from, said_to = new.said_to
+FROM unnest(
+    %(keys)s, %(terms)s, %(characters)s, %(flags)s, %(said_from)s, %(said_to)s
+) AS new (key, terms, characters, flags, said_from, said_to)
 WHERE m.tenant = %(tenant)s AND m.key = new.key
 
 -- name: metadata_after

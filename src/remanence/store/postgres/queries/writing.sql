@@ -11,31 +11,34 @@ SELECT array_agg(nextval('memory_keys')) FROM generate_series(1, %(count)s)
 -- name: insert_memories
 INSERT INTO memories (
     tenant, key, id, partition, kind, state, happened_at, created_at, updated_at, terms,
-    characters, flags, importance, trust, pinned, version, agent_id, session_id, role, speaker,
-    external_id, source, actor, origin, superseded_by, digest, metadata, text
+    characters, flags, said_from, said_to, importance, trust, pinned, version, agent_id,
+    session_id, role, speaker, external_id, source, actor, origin, superseded_by, digest,
+    metadata, text
 ) SELECT %(tenant)s, new.* FROM {memory_columns} AS new
 
 -- name: memory_columns
 unnest(
     %(key)s, %(id)s, %(partition)s, %(kind)s, %(state)s, %(happened_at)s, %(created_at)s,
-    %(updated_at)s, %(terms)s, %(characters)s, %(flags)s, %(importance)s, %(trust)s, %(pinned)s,
-    %(version)s, %(agent_id)s, %(session_id)s, %(role)s, %(speaker)s, %(external_id)s,
-    %(source)s, %(actor)s, %(origin)s, %(superseded_by)s, %(digest)s, %(metadata)s, %(text)s
+    %(updated_at)s, %(terms)s, %(characters)s, %(flags)s, %(said_from)s, %(said_to)s,
+    %(importance)s, %(trust)s, %(pinned)s, %(version)s, %(agent_id)s, %(session_id)s, %(role)s,
+    %(speaker)s, %(external_id)s, %(source)s, %(actor)s, %(origin)s, %(superseded_by)s,
+    %(digest)s, %(metadata)s, %(text)s
 )
 
 -- name: update_memories
 UPDATE memories AS m SET
     kind = new.kind, state = new.state, happened_at = new.happened_at,
     updated_at = new.updated_at, terms = new.terms, characters = new.characters,
-    flags = new.flags, importance = new.importance, trust = new.trust, pinned = new.pinned,
-    version = new.version, agent_id = new.agent_id, session_id = new.session_id,
-    role = new.role, speaker = new.speaker, external_id = new.external_id, source = new.source,
-    actor = new.actor, origin = new.origin, superseded_by = new.superseded_by,
-    digest = new.digest, metadata = new.metadata, text = new.text
+    flags = new.flags, said_from = new.said_from, said_to = new.said_to,
+    importance = new.importance, trust = new.trust, pinned = new.pinned, version = new.version,
+    agent_id = new.agent_id, session_id = new.session_id, role = new.role, speaker = new.speaker,
+    external_id = new.external_id, source = new.source, actor = new.actor, origin = new.origin,
+    superseded_by = new.superseded_by, digest = new.digest, metadata = new.metadata,
+    text = new.text
 FROM {memory_columns} AS new (
     key, id, partition, kind, state, happened_at, created_at, updated_at, terms, characters,
-    flags, importance, trust, pinned, version, agent_id, session_id, role, speaker, external_id,
-    source, actor, origin, superseded_by, digest, metadata, text
+    flags, said_from, said_to, importance, trust, pinned, version, agent_id, session_id, role,
+    speaker, external_id, source, actor, origin, superseded_by, digest, metadata, text
 )
 WHERE m.tenant = %(tenant)s AND m.key = new.key
 

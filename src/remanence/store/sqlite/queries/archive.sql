@@ -9,16 +9,16 @@ memories AS m LEFT JOIN uses AS u ON u.memory = m.key
 -- name: insert_memory
 INSERT INTO memories (
     id, partition, kind, state, happened_at, created_at, updated_at, terms, characters, flags,
-    importance, trust, pinned, version, agent_id, session_id, role, speaker, external_id,
-    source, actor, origin, superseded_by, digest, metadata, text
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    said_from, said_to, importance, trust, pinned, version, agent_id, session_id, role, speaker,
+    external_id, source, actor, origin, superseded_by, digest, metadata, text
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: update_memory
 UPDATE memories SET
     id = ?, partition = ?, kind = ?, state = ?, happened_at = ?, created_at = ?, updated_at = ?,
-    terms = ?, characters = ?, flags = ?, importance = ?, trust = ?, pinned = ?, version = ?,
-    agent_id = ?, session_id = ?, role = ?, speaker = ?, external_id = ?, source = ?, actor = ?,
-    origin = ?, superseded_by = ?, digest = ?, metadata = ?, text = ?
+    terms = ?, characters = ?, flags = ?, said_from = ?, said_to = ?, importance = ?, trust = ?,
+    pinned = ?, version = ?, agent_id = ?, session_id = ?, role = ?, speaker = ?, external_id = ?,
+    source = ?, actor = ?, origin = ?, superseded_by = ?, digest = ?, metadata = ?, text = ?
 WHERE key = ?
 
 -- name: delete_memory

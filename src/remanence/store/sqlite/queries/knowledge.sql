@@ -47,8 +47,11 @@ UNION SELECT c.object FROM carray(:numbers) AS w CROSS JOIN claims AS c ON c.mem
 WHERE c.object IS NOT NULL
 UNION SELECT n.entity FROM carray(:numbers) AS w CROSS JOIN mentions AS n ON n.memory = w.value
 
+-- name: is_found
+origin <> 'caller'
+
 -- name: retire_claims
-UPDATE claims SET retired_at = ? WHERE memory = ? AND retired_at IS NULL
+UPDATE claims SET retired_at = ? WHERE memory = ? AND retired_at IS NULL AND {is_found}
 
 -- name: rest_claims
 UPDATE claims SET rested_at = ? WHERE memory = ? AND rested_at IS NULL
@@ -57,10 +60,11 @@ UPDATE claims SET rested_at = ? WHERE memory = ? AND rested_at IS NULL
 UPDATE claims SET rested_at = NULL WHERE memory = ? AND rested_at IS NOT NULL
 
 -- name: delete_claims_of_memories
-DELETE FROM claims WHERE memory IN (SELECT value FROM carray(?))
+DELETE FROM claims
+WHERE memory IN (SELECT value FROM carray(?)) AND retired_at IS NULL AND {is_found}
 
 -- name: delete_claim_of_memory
-DELETE FROM claims WHERE id = ? AND memory = ?
+DELETE FROM claims WHERE id = ? AND memory = ? AND {is_found}
 
 -- name: delete_mentions_of_memories
 DELETE FROM mentions WHERE memory IN (SELECT value FROM carray(?))

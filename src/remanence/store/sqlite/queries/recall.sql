@@ -12,7 +12,7 @@ SELECT DISTINCT partition FROM changes WHERE seq > ? AND seq <= ?
 
 -- name: trait
 m.key, m.partition, m.session_id, m.agent_id, m.speaker, m.role, m.kind, m.state, m.happened_at,
-m.created_at, m.terms, m.characters, m.flags, m.importance, m.trust
+m.created_at, m.terms, m.characters, m.flags, m.importance, m.trust, m.said_from, m.said_to
 
 -- name: traits
 SELECT {trait} FROM carray(?) AS wanted CROSS JOIN memories AS m ON m.key = wanted.value

@@ -1,5 +1,7 @@
 -- name: recount_words
-UPDATE memories SET terms = remanence_length(text), flags = remanence_flags(text)
+UPDATE memories SET terms = remanence_length(text), flags = remanence_flags(text),
+    said_from = remanence_said_from(text, happened_at),
+    said_to = remanence_said_to(text, happened_at)
 
 -- name: rebuild_words
 INSERT INTO words (words) VALUES ('rebuild')
