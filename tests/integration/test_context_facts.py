@@ -116,3 +116,31 @@ def test_facts_keep_to_their_share(memory: Memory) -> None:
 
 def test_without_recall_no_facts(memory: Memory) -> None:
     assert _known(memory, "Where does Tom live?", recall=False) == []
+
+
+def test_a_first_name_will_do(memory: Memory) -> None:
+    memory.add("I live in Braga. My mom lives in Faro.", speaker="Eva Reis", user_id="eva")
+    assert "Eva Reis lives in Braga" in _known(memory, "Where does Eva live?", user_id="eva")
+    [fact] = memory.facts.about("Eva", predicate="lives in", user_id="eva")
+    assert fact.object == "Braga"
+
+
+def test_a_question_about_the_past_gets_the_facts_of_then(
+    memory: Memory, clock: FixedClock
+) -> None:
+    clock.at = NOW - timedelta(days=150)
+    memory.add("I work at Acme.", speaker="Eva", user_id="eva")
+    clock.at = NOW
+    memory.add("I left Acme last month, I work at Globex now.", speaker="Eva", user_id="eva")
+    then = _known(memory, "Where did Eva work in February?", user_id="eva")
+    assert any("Acme" in one for one in then)
+    assert not any("Globex" in one for one in then)
+    now = _known(memory, "Where does Eva work?", user_id="eva")
+    assert any("Globex" in one for one in now)
+
+
+def test_i_am_who_spoke_last_where_there_is_no_session(memory: Memory) -> None:
+    memory.add_messages(
+        [{"role": "user", "name": "Eva", "content": "I live in Braga."}], user_id="user-8f3a"
+    )
+    assert _known(memory, "Where do I live?", user_id="user-8f3a") == ["Eva lives in Braga"]

@@ -406,13 +406,19 @@ class TestRetracting:
         with pytest.raises(NotFound, match="no fact"):
             facts.get(made.id)
 
-    def test_erasing_one_stretch_keeps_the_denial_of_the_other(self, facts: Facts) -> None:
-        first = facts.add("Ana", "lives in", "Rome", valid_from="2010", valid_to="2012")
-        second = facts.add("Ana", "lives in", "Rome", valid_from="2015", valid_to="2018")
-        facts.retract(first.id)
+    def test_erasing_takes_every_stretch_and_denial_along(
+        self, facts: Facts, store: Store, tenant: str
+    ) -> None:
+        first = facts.add("Ana", "lives in", "Quuxville", valid_from="2010", valid_to="2012")
+        second = facts.add("Ana", "lives in", "Quuxville", valid_from="2015", valid_to="2018")
+        facts.retract(first.id, reason="wibble")
         assert facts.get(second.id).standing is Standing.ENDED
+        facts.add("Ana", "likes", "coffee")
         facts.retract(second.id, erase=True)
-        assert facts.get(first.id).standing is Standing.RETRACTED
+        told = repr(list(store.scan_knowledge(tenant)))
+        assert "Quuxville" not in told
+        assert "wibble" not in told
+        assert [one.object for one in facts.find()] == ["coffee"]
 
     def test_a_callers_claim_with_a_source_can_be_erased(self, facts: Facts, chat: Chat) -> None:
         memory = chat.says("Ana", "lives in", "Rome")

@@ -20,6 +20,7 @@ import pytest
 
 from remanence.clock import FixedClock, IdMaker
 from remanence.errors import InvalidInput, NotFound, RemanenceError
+from remanence.knowledge.facts import Facts
 from remanence.knowledge.graph import Graph
 from remanence.model.graph import Subgraph, Turn
 from remanence.model.knowledge import Claim, Entity, Learnt, Standing, entity_id
@@ -458,6 +459,38 @@ class TestMerges:
             [{"A1", "B2"}, {"C3"}],
             [{"C3"}, {"A1", "B2"}],
         )
+
+    def test_in_one_tick_of_the_clock_the_order_counts(self, store: Store, tenant: str) -> None:
+        graph = Graph(store, tenant, FixedClock(NOW), new_id)
+        slow = Graph(store, tenant, FixedClock(NOW - DAY), new_id)
+        for name in ("Bob", "Robert"):
+            graph.add(name)
+        for one in (graph, graph, slow):
+            assert one.merge("Bob", "Robert").aliases == ("Bob",)
+            assert one.unmerge("Bob").aliases == ()
+        assert graph.merge("Bob", "Robert").name == "Robert"
+        assert slow.merge("Robert", "Bob").name == "Bob"
+        assert graph.merge("Bob", "Robert").name == "Robert"
+        assert graph.entities()[0].aliases == ("Bob",)
+
+    def test_facts_tell_of_the_same_name(
+        self, graph: Graph, store: Store, tenant: str, clock: Ticking
+    ) -> None:
+        facts = Facts(store, tenant, clock, new_id, writer=None, learner=None)
+        facts.add("Robert", "lives in", "Rome")
+        facts.add("Cleo", "friend", "Robert")
+        facts.add("Cleo", "friend", "Bob")
+        graph.merge("Robert", "Bob")
+        (home,) = facts.about("Robert", predicate="lives in")
+        assert home.subject == graph.get("Robert").name == "Bob"
+        assert [one.object for one in facts.about("Cleo")] == ["Bob"]
+        assert [one.target for one in graph.get("Cleo").relations] == ["Bob"]
+        assert {one.subject for one in facts.find(predicate="lives in")} == {"Bob"}
+        graph.merge("Bob", "Robert")
+        assert [one.object for one in facts.timeline("Cleo")] == ["Robert"]
+        assert {one.object for one in facts.find(predicate="friend")} == {"Robert"}
+        graph.unmerge("Bob")
+        assert {one.object for one in facts.about("Cleo")} == {"Bob", "Robert"}
 
     def test_people_that_are_one_by_their_names(self, graph: Graph) -> None:
         graph.add("Ana Silva", "person", observations=["a nurse"])

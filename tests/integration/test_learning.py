@@ -211,3 +211,96 @@ def test_a_snapshot_takes_found_facts_along(memory: Memory, clock: FixedClock) -
     clock.at = NOW + 2 * DAY
     memory.snapshots.restore("before", **ANA)
     assert _lives(memory) == ["Lisbon"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"trust": 0.9},
+        {"kind": "semantic"},
+        {"role": "user"},
+        {"importance": 0.9},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_what_was_taken_back_stays_so_until_it_is_said_again(
+    memory: Memory, clock: FixedClock, changes: dict[str, Any]
+) -> None:
+    said = _said(memory, "I live in Lisbon.")
+    clock.at = NOW + DAY
+    memory.facts.retract(memory.facts.about("Ana", **ANA)[0].id)
+    clock.at = NOW + 2 * DAY
+    memory.update(said, **changes)
+    memory.facts.learn(**ANA)
+    assert _lives(memory) == []
+
+
+def test_reading_again_changes_neither_ids_nor_the_past(memory: Memory, clock: FixedClock) -> None:
+    said = _said(memory, "I live in Lisbon.")
+    [fact] = memory.facts.about("Ana", **ANA)
+    clock.at = NOW + DAY
+    memory.pin(said)
+    memory.facts.learn(**ANA)
+    assert memory.facts.get(fact.id) == fact
+    assert _lives(memory, known_at=NOW) == ["Lisbon"]
+
+
+def test_a_text_that_changes_while_it_is_read_is_not_believed(memory: Memory) -> None:
+    said = _said(memory, "I have a boat.")
+    records = [memory.get(said)]
+    learner = memory.parts.learner
+
+    def slowly(records: Any) -> Any:
+        found = learner.learn(records)
+        memory.update(said, text="I have a car.")
+        return found
+
+    memory.parts.writer.learn_again(records, slowly)
+    assert [fact.object for fact in memory.facts.about("Ana", **ANA)] == ["car"]
+
+
+def test_what_others_archive_meanwhile_hides_nothing(tmp_path: Path) -> None:
+    with Memory(tmp_path / "memory.db", infer_relations=False) as memory:
+        made = memory.add_many([f"Person{n} lives in Lisbon." for n in range(500)], **ANA)
+    with Memory(tmp_path / "memory.db") as memory:
+        done: list[int] = []
+
+        def archive(at: int, total: int) -> None:
+            if not done:
+                memory.forget([one.id for one in made[:150]])
+            done.append(at)
+
+        memory.facts.learn(**ANA, progress=archive)
+        assert len(memory.facts.find(predicate="lives in", limit=1000, **ANA)) == 350
+
+
+def test_a_batch_is_told_in_its_order(memory: Memory, clock: FixedClock) -> None:
+    texts = ["I live in Porto.", "I moved to Lisbon."]
+    memory.add_messages([{"name": "Ana", "content": text} for text in texts], **ANA)
+    clock.at = NOW + DAY
+    assert _lives(memory) == ["Lisbon"]
+
+
+@pytest.mark.parametrize("undo", ["retract", "correct", "merge", "unmerge"])
+def test_an_erased_memory_leaves_no_words_in_what_was_said_of_its_facts(
+    memory: Memory, clock: FixedClock, undo: str
+) -> None:
+    said = _said(memory, "My sister Zebulonia lives in Quuxville.")
+    clock.at = NOW + DAY
+    [fact] = memory.facts.about("Zebulonia", predicate="lives in", **ANA)
+    if undo == "retract":
+        memory.facts.retract(fact.id, reason="quux reason")
+    elif undo == "correct":
+        memory.facts.correct(fact.id, valid_from="2020")
+    else:
+        memory.graph.add("Carol", "person", **ANA)
+        memory.graph.merge("Zebulonia", "Carol", reason="quux reason", **ANA)
+        if undo == "unmerge":
+            memory.graph.unmerge("Zebulonia", reason="quux reason", **ANA)
+    memory.forget(said, erase=True)
+    told = repr(list(memory.parts.store.scan_knowledge(memory.tenant))).lower()
+    if undo == "correct":  # what a caller stated is the caller's
+        memory.facts.retract(memory.facts.about("Zebulonia", **ANA)[0].id, erase=True)
+        told = repr(list(memory.parts.store.scan_knowledge(memory.tenant))).lower()
+    assert "quux" not in told
+    assert "zebulonia" not in told

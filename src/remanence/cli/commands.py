@@ -145,7 +145,7 @@ def _confirm(operation: Operation, memory: Memory, request: Any) -> None:
         return
     if operation.layer:
         named = getattr(request, "label", None) or getattr(request, "name", None)
-        named = named or getattr(request, "session_id", "")
+        named = named or getattr(request, "id", None) or getattr(request, "session_id", "")
         confirm(f"{operation.spelled} {named}{', for good' if erase else ''}: go ahead?")
         return
     concerned = operation.perform(memory, replace(request, dry_run=True)).memories

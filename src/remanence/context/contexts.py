@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -23,7 +24,7 @@ from remanence.context.parts import (
 )
 from remanence.context.recalling import Asked, Recalling
 from remanence.context.section import Section
-from remanence.errors import NotFound
+from remanence.errors import NotFound, StoreCorrupt
 from remanence.knowledge.facts import Facts
 from remanence.layers.blocks.blocks import Blocks
 from remanence.layers.conversation.conversations import Conversations
@@ -107,6 +108,7 @@ class Contexts:
         summary = "" if self._doubted(session_id, user_id, trusted) else window.summary
         question = question or _last_said(turns)
         facts: Sequence[Fact] = ()
+        lost: tuple[str, ...] = ()
         if question is not None and asking:
             reach = Reach(
                 tenant=self._tenant,
@@ -114,7 +116,10 @@ class Contexts:
                 agent_id=agent_id,
                 include_shared=include_shared,
             )
-            facts = self._facts(question, reach, now, turns, trusted)
+            try:
+                facts = self._facts(question, reach, now, turns, trusted)
+            except StoreCorrupt as error:
+                lost = (f"facts: {error}",)
         others = self._others(scope, session_id, summary, turns, facts)
         if question is None or not asking:
             return compose(others, prices, budget)
@@ -128,7 +133,8 @@ class Contexts:
             return self._search(text, limit=limit, **scope, **more)
 
         asked = Asked(question=question, search=search, session_id=session_id, min_trust=trusted)
-        return self._recalling.composed(others, asked, prices, budget)
+        made = self._recalling.composed(others, asked, prices, budget)
+        return replace(made, degraded=(*made.degraded, *lost)) if lost else made
 
     def _facts(
         self,
@@ -138,7 +144,7 @@ class Contexts:
         turns: Sequence[MemoryRecord],
         trusted: float,
     ) -> list[Fact]:
-        said = (turn.speaker for turn in turns if _by_user(turn))
+        said = [turn.speaker for turn in turns if _by_user(turn)] or [self._usual_speaker(reach)]
         return self._known.facts(
             Asking(
                 question=question,
@@ -148,6 +154,18 @@ class Contexts:
                 min_trust=trusted,
             )
         )
+
+    def _usual_speaker(self, reach: Reach) -> str | None:
+        """Who spoke last as the user, in any session."""
+        where = Both(
+            (
+                Compare("kind", "eq", Kind.MESSAGE, field=True),
+                Compare("role", "eq", "user", field=True),
+            )
+        )
+        own = Reach(tenant=self._tenant, user_id=reach.user_id)
+        found = self._store.find(own, where, limit=1) if reach.user_id is not None else []
+        return found[0].speaker if found else None
 
     def _window(self, session_id: str | None, user_id: str | None) -> Window:
         if session_id is None:

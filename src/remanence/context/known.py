@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import pairwise
 
 from remanence.knowledge.facts import Facts
+from remanence.knowledge.identity import bare_name
 from remanence.knowledge.learner import SELF
-from remanence.model.knowledge import Entity, EntityType, Fact, entity_id
+from remanence.model.knowledge import Entity, EntityType, Fact, entity_id, folded_name
 from remanence.model.predicates import PREDICATES
 from remanence.model.scope import Reach
 from remanence.ports.store import Knowledge
+from remanence.recall.understand import Question
 from remanence.text.words import is_stop_word, query_terms, terms
 
 MOST_WORDS = 60  # of a question that are looked at for names
 LONGEST_NAME = 3  # words
 MOST_NAMED = 6
-MOST_EACH = 40
 MOST = 30
+NAMESAKES = 10
 NEXT = 3  # of those that the best facts lead to
 FURTHER = 0.5  # what a fact is worth that is one step away
+_POSSESSIVE = re.compile(r"['’]s$")
 _WORD = re.compile(r"[^\W_]+(?:['’.&-][^\W_]+)*")
 _OWN = frozenset({"i", "me", "my", "mine", "myself", "we", "us", "our", "i'm", "i've", "i’m"})
 _PLACES = frozenset(
@@ -48,52 +52,90 @@ class Known:
 
     def __init__(self, store: Knowledge, facts: Facts) -> None:
         self._store = store
-        self._facts = facts
+        self._evidence = facts.evidence
 
     def facts(self, asking: Asking) -> list[Fact]:
         """Facts that hold now, the most relevant first; none where nobody known is named."""
-        found: dict[str, tuple[float, Fact]] = {}
-        wanted = frozenset(query_terms(asking.question))
         named = self._named(asking)
-        self._gather(found, asking, named, wanted, 1.0)
+        if not named:
+            return []
+        found: dict[str, tuple[float, Fact]] = {}
+        wanted = _Wanted(asking.question, asking.now)
+        self._gather(found, asking, named, wanted)
         best = sorted(found.values(), key=_order)
-        ahead = [fact.object for worth, fact in best if fact.object_id and worth >= 1]
-        onward = [name for name in dict.fromkeys(ahead) if name not in named]
-        self._gather(found, asking, onward[:NEXT], wanted, FURTHER)
+        ahead = [fact.object_id for worth, fact in best if fact.object_id and worth >= 1]
+        met = {fact.subject_id for _, fact in best} | {one.id for one in named}
+        onward = [id for id in dict.fromkeys(ahead) if id not in met][:NEXT]
+        if onward:
+            there = self._store.entities(_of_all_agents(asking.reach), onward, limit=NEXT)
+            self._gather(found, asking, there, wanted, further=True)
         return [fact for _, fact in sorted(found.values(), key=_order)[:MOST]]
 
     def _gather(
         self,
         found: dict[str, tuple[float, Fact]],
         asking: Asking,
-        names: Iterable[str],
-        wanted: frozenset[str],
-        worth: float,
+        entities: Sequence[Entity],
+        wanted: _Wanted,
+        *,
+        further: bool = False,
     ) -> None:
-        reach = asking.reach
-        for name in names:
-            told = self._facts.about(
-                name,
-                as_of=asking.now,
-                limit=MOST_EACH,
-                user_id=reach.user_id,
-                agent_id=reach.agent_id,
-                include_shared=reach.include_shared,
-            )
-            for fact in told:
+        """Weigh what holds of these; of those a step away, only what they are the subject of."""
+        known = self._evidence.holding(asking.reach, entities, wanted.moment, objects=not further)
+        worth = FURTHER if further else 1.0
+        for one in known:
+            for fact in one.facts:
                 if fact.trust >= asking.min_trust and fact.id not in found:
-                    found[fact.id] = (worth * _closeness(fact, asking.question, wanted), fact)
+                    found[fact.id] = (worth * wanted.closeness(fact), fact)
 
-    def _named(self, asking: Asking) -> list[str]:
-        """The names of entities that the question holds, and of whoever asks if it says "I"."""
+    def _named(self, asking: Asking) -> list[Entity]:
+        """The entities that the question names, and whoever asks if it says "I"."""
         words = _WORD.findall(asking.question)[:MOST_WORDS]
         users = [asking.reach.user_id]
         users += [None] if asking.reach.include_shared and users[0] is not None else []
-        own = asking.speakers if any(word.casefold() in _OWN for word in words) else ()
-        names = [*_grams(words), *own]
+        names = [*_grams(words), *_own(words, asking.speakers)]
         ids = {entity_id(user, name): None for name in names for user in users}
-        there = self._store.entities(asking.reach, list(ids), limit=len(ids)) if ids else []
-        return [one.name for one in _longest_first(there)][:MOST_NAMED]
+        reach = _of_all_agents(asking.reach)
+        there = self._store.entities(reach, list(ids), limit=len(ids)) if ids else []
+        there += self._by_first_name(reach, words, there)
+        return _longest_first(there)[:MOST_NAMED]
+
+    def _by_first_name(
+        self, reach: Reach, words: Sequence[str], there: Sequence[Entity]
+    ) -> list[Entity]:
+        """People whose longer name begins with a name that the question has, if just one does."""
+        known = {part for one in there for part in folded_name(one.name).split()}
+        bare = (folded_name(_POSSESSIVE.sub("", word)) for word in words if word[:1].isupper())
+        new = [name for name in dict.fromkeys(bare) if name not in known and not is_stop_word(name)]
+        found: list[Entity] = []
+        for name in new[:MOST_NAMED]:
+            alike = self._store.entities(reach, prefix=f"{name} ", limit=NAMESAKES)
+            named = [one for one in alike if bare_name(one.name)[0] == name]
+            found += named if len(named) == 1 else []
+        return found
+
+
+def _of_all_agents(reach: Reach) -> Reach:
+    """The reach for entities, which belong to the user; what is said of them is an agent's."""
+    return replace(reach, agent_id=None, session_id=None)
+
+
+class _Wanted:
+    """What a question asks for, against which facts are weighed."""
+
+    def __init__(self, question: str, now: datetime) -> None:
+        asked = question.casefold()
+        self.moment = _moment(question, now)
+        self._terms = frozenset(query_terms(question))
+        self._fitting = (_PLACES if "where" in asked else frozenset()) | (
+            _PEOPLE if "who" in asked else frozenset()
+        )
+
+    def closeness(self, fact: Fact) -> float:
+        """How much of the question a fact touches; that it has the same subject is not enough."""
+        said = frozenset(terms(f"{fact.predicate} {fact.object}"))
+        fits = 0.5 if fact.predicate in self._fitting else 0.0
+        return len(said & self._terms) + fits + 0.1 * fact.confidence
 
 
 def speakers_of(names: Iterable[str | None], user_id: str | None) -> tuple[str, ...]:
@@ -102,13 +144,31 @@ def speakers_of(names: Iterable[str | None], user_id: str | None) -> tuple[str, 
     return tuple(dict.fromkeys([*spoken, user_id or SELF]))
 
 
+def _moment(question: str, now: datetime) -> datetime:
+    """When it is asked of: the middle of the past that the question names, else now."""
+    period = Question(question, now).period
+    if period is None or period.start >= now:
+        return now
+    return min(period.start + (period.end - period.start) / 2, now)
+
+
+def _own(words: Sequence[str], speakers: Sequence[str]) -> Iterator[str]:
+    """Whoever asks, if the question says "I", and whoever is the asker's: "my mom"."""
+    said = [word.casefold() for word in words]
+    if _OWN.isdisjoint(said):
+        return
+    yield from speakers
+    for word, after in pairwise(said):
+        if word == "my":
+            yield from (f"{speaker}'s {after}" for speaker in speakers)
+
+
 def _grams(words: Sequence[str]) -> Iterator[str]:
     for size in range(1, LONGEST_NAME + 1):
         for start in range(len(words) - size + 1):
             gram = words[start : start + size]
             if not (is_stop_word(gram[0]) or is_stop_word(gram[-1])):
-                plain = re.sub(r"['’]s$", "", " ".join(gram))
-                yield plain
+                yield _POSSESSIVE.sub("", " ".join(gram))
 
 
 def _longest_first(entities: Iterable[Entity]) -> list[Entity]:
@@ -117,18 +177,12 @@ def _longest_first(entities: Iterable[Entity]) -> list[Entity]:
     return [
         one
         for n, one in enumerate(ordered)
-        if not any(f" {one.name} " in f" {longer.name} " for longer in ordered[:n])
+        if not any(_is_part(one.name, longer.name) for longer in ordered[:n])
     ]
 
 
-def _closeness(fact: Fact, question: str, wanted: frozenset[str]) -> float:
-    """How much of the question a fact touches; one that only has the same subject touches none."""
-    said = frozenset(terms(f"{fact.predicate} {fact.object}"))
-    asked = question.casefold()
-    fits = ("where" in asked and fact.predicate in _PLACES) or (
-        "who" in asked and fact.predicate in _PEOPLE
-    )
-    return len(said & wanted) + (0.5 if fits else 0.0) + 0.1 * fact.confidence
+def _is_part(name: str, longer: str) -> bool:
+    return len(name) < len(longer) and f" {name} " in f" {longer} "
 
 
 def _order(one: tuple[float, Fact]) -> tuple[float, float, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from remanence.clock import Clock
@@ -11,9 +10,7 @@ from remanence.knowledge.extract.by_model import ModelReader
 from remanence.knowledge.extract.statement import Named, Reading
 from remanence.knowledge.learner import SELF, Learner
 from remanence.model import accept
-from remanence.model.filter import Compare
 from remanence.model.knowledge import EntityType
-from remanence.model.memory import MemoryRecord, State
 from remanence.model.scope import Reach
 from remanence.ports.language_model import LanguageModel
 from remanence.ports.store import Progress, Store
@@ -21,7 +18,6 @@ from remanence.remember.writer import Writer
 
 PAGE = 200
 MODEL = "model"
-ACTIVE = Compare("state", "eq", State.ACTIVE, field=True)
 
 
 class Learning:
@@ -82,12 +78,13 @@ class Learning:
             all_users=all_users,
         )
         learner = self._reader(model)
-        total, done, claims = self._store.count(reach, ACTIVE), 0, 0
-        for page in self._pages(reach):
-            claims += self._writer.learn_again(page, learner.learn)
-            done += len(page)
+        ids = [id for id, _ in self._store.versions(reach)]  # whatever others archive meanwhile
+        claims = 0
+        for start in range(0, len(ids), PAGE):
+            page = self._store.get(self._tenant, ids[start : start + PAGE])
+            claims += self._writer.learn_again(page, learner.learn) if page else 0
             if progress:
-                progress(min(done, total), total)
+                progress(min(start + PAGE, len(ids)), len(ids))
         return claims
 
     def refused(self) -> dict[str, int]:
@@ -100,9 +97,3 @@ class Learning:
         if self._model is None:
             raise InvalidInput("No language model is configured; set llm_url and llm_model.")
         return self._learner.reading_by(ModelReader(self._model), MODEL)
-
-    def _pages(self, reach: Reach) -> Iterator[Sequence[MemoryRecord]]:
-        seen = 0
-        while page := self._store.find(reach, ACTIVE, limit=PAGE, offset=seen, newest_first=False):
-            yield page
-            seen += len(page)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from inspect import signature
 from typing import Any
 from uuid import UUID
@@ -50,6 +50,7 @@ from remanence.remember.messages import message_of
 from remanence.text.tokens import CountTokens
 
 UPDATE_TRIES = 5
+TICK = timedelta(microseconds=1)
 PAGE = 1_000
 
 # The layers by the names they have on a memory; their verbs are the memory's too.
@@ -543,16 +544,16 @@ class Memory(OpenMemory):
 
     def _insert(self, given: Sequence[Mapping[str, Any]], key: str | None) -> list[MemoryRecord]:
         self.parts  # noqa: B018 - a closed memory says so before anything is checked
-        now = self._clock.now()
+        now, last = self._clock.now(), len(given) - 1
         records = [
             record_of(
                 fields,
                 tenant=self.tenant,
                 id=str(self._new_id()),
-                now=now,
+                now=now - (last - number) * TICK,  # what comes first in a batch was said first
                 max_text=self.settings.max_text,
             )
-            for fields in given
+            for number, fields in enumerate(given)
         ]
         self._uses.write_if_due()
         return self.parts.writer.insert(self.tenant, records, given, key) if records else []

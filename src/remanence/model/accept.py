@@ -98,7 +98,10 @@ def moment_of(what: str, value: object) -> datetime:
         except ValueError as error:
             if isinstance(error, InvalidInput):
                 raise
-            raise InvalidInput(f"{what} {value[:40]!r} is not an ISO 8601 date and time.") from None
+            raise InvalidInput(
+                f"{what} {value[:40]!r} is not an ISO 8601 date and time; write e.g. "
+                "2024-03-01T00:00:00+00:00."
+            ) from None
     moment = aware(what, value)
     try:
         return moment.astimezone(UTC)

@@ -53,8 +53,11 @@ class Standing(StrEnum):
 
 def folded_name(name: str) -> str:
     """A name as it is compared: case, accents, spaces and a leading article do not count."""
-    plain = unicodedata.normalize("NFKD", name).casefold()
-    plain = " ".join("".join(c for c in plain if not unicodedata.combining(c)).split())
+    plain = name.lower()
+    if not name.isascii():
+        plain = unicodedata.normalize("NFKD", name).casefold()
+        plain = "".join(c for c in plain if not unicodedata.combining(c))
+    plain = " ".join(plain.split())
     return plain.removeprefix("the ") or plain
 
 
@@ -227,7 +230,8 @@ class Learnt:
     """What a memory says, found in its text: it replaces what was found in it before.
 
     What was found in a former text stays, retired at the moment of the change; with `afresh` it
-    is removed instead, as the text is the same and only read better.
+    is removed instead, as the text is the same and only read better. With a `version`, a memory
+    that has another one by now is passed over.
     """
 
     memory: str
@@ -235,3 +239,4 @@ class Learnt:
     mentions: tuple[str, ...] = ()
     claims: tuple[Claim, ...] = ()
     afresh: bool = False
+    version: int | None = None

@@ -299,16 +299,17 @@ class Knowledge(Protocol):
         *,
         about: Sequence[str] | None = None,
         subjects: Sequence[str] | None = None,
-        predicate: str | None = None,
+        predicate: str | Sequence[str] | None = None,
         ids: Sequence[str] | None = None,
         memories: Sequence[str] | None = None,
         limit: int = 1000,
         offset: int = 0,
+        newest_first: bool = False,
     ) -> list[Claim]:
         """Claims in reach, resting and retired ones too, in order of recording, ties by insertion.
 
-        `about` are entities that must be subject or object, `subjects` those that must be subject.
-        Several conditions hold together.
+        `about` are entities of which one must be subject or object, `subjects` those of which one
+        must be subject, `predicate` is the one wanted or several. Conditions hold together.
         """
 
     def mentions(

@@ -13,17 +13,20 @@ from typing import Any, TypeAlias
 from remanence.clock import Clock
 from remanence.errors import Conflict, EmbedderError, NotFound, StoreError
 from remanence.model.accept import text_of
-from remanence.model.knowledge import Learnt
+from remanence.model.knowledge import Claim, Learnt
 from remanence.model.memory import Association, MemoryRecord, State
+from remanence.model.scope import Reach
 from remanence.model.write import Action, Batch, Insert, Pieces, Receipt, Remove, Revise, Written
 from remanence.ports.embedder import Embedder
 from remanence.ports.store import Progress, Store
 from remanence.remember import lineage
 from remanence.remember.embed import embedded
+from remanence.remember.learnt import recognised
 
 CHUNK = 256
 INSTALMENT = 16
 MAX_RECEIPT = 256
+PAGE = 5_000
 TRIES = 5
 RACES = 50  # others that remove what is being changed, one after another
 _SPOKEN = {"text", "speaker"}  # what vectors are made of
@@ -177,7 +180,9 @@ class Writer:
 
     def learn_again(self, records: Sequence[MemoryRecord], learn: Learn) -> int:
         """Read records anew that have not changed; how many statements were found in them."""
-        learnt = [replace(one, afresh=True) for one in learn(records)]
+        versions = {record.id: record.version for record in records}
+        read = [replace(one, afresh=True, version=versions[one.memory]) for one in learn(records)]
+        learnt = self._recognised(records[0].tenant, read) if read else []
         if learnt:
             self._batch(records[0].tenant, [], learnt=learnt)
         return sum(len(one.claims) for one in learnt)
@@ -192,8 +197,20 @@ class Writer:
             for action, record in zip(actions, after, strict=True)
             if action.changes.keys() & _TELLING
         ]
-        learnt = {one.memory: one for one in (self._learn(told) if told else ())}
-        return [learnt.get(one.id, Learnt(memory=one.id)) for one in told]
+        if not told:
+            return ()
+        learnt = {one.memory: one for one in self._learn(told)}
+        read = [learnt.get(one.id, Learnt(memory=one.id)) for one in told]
+        return self._recognised(told[0].tenant, read)
+
+    def _recognised(self, tenant: str, learnt: Sequence[Learnt]) -> list[Learnt]:
+        """With the ids of claims that the same memories have made already."""
+        reach = Reach(tenant=tenant, all_users=True)
+        before: list[Claim] = []
+        ids = [one.memory for one in learnt]
+        while page := self._store.claims(reach, memories=ids, limit=PAGE, offset=len(before)):
+            before += page
+        return recognised(learnt, before)
 
     def remove(self, records: Sequence[MemoryRecord]) -> None:
         """Erase records and everything stored with them, together; what has gone is passed over."""

@@ -8,7 +8,7 @@ microseconds. When a claim rests or is retired its row changes, so digests leave
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any
@@ -32,6 +32,7 @@ CLAIM_COLUMNS = (
 )  # fmt: skip
 NO_MEMORY = 0  # the key that a change feed has where knowledge changed and no memory did
 
+_FIELDS = tuple(getattr(Claim, field.name).__set__ for field in fields(Claim))
 _NAMES = slice(2, 6)  # of a claim's row: claim, subject, object, memory
 _SAID = slice(6, 22)  # from predicate to metadata
 _RESTED, _RETIRED, _CLAIM_DIGEST = 22, 23, 24
@@ -160,31 +161,42 @@ def claim_of(row: Row, owner: Owner, key: bytes) -> Claim:
      trust, observed, recorded, began, ended, denies, agent, session, metadata, rested, retired,
      _) = row  # fmt: skip
     said = moment(observed)
-    return Claim(
-        id=spelled(id),
-        subject=spelled(subject),
-        predicate=predicate,
-        value=value,
-        text=text,
-        observed_at=said,
-        recorded_at=said if recorded == observed else moment(recorded),
-        object=None if object is None else spelled(object),
-        kind=kind,
-        confidence=confidence,
-        trust=trust,
-        began=None if began is None else _when(began),
-        ended=None if ended is None else _when(ended),
-        denies=bool(denies),
-        origin=origin,
-        memory=None if memory is None else spelled(memory),
-        reason=reason,
-        rested_at=None if rested is None else moment(rested),
-        retired_at=None if retired is None else moment(retired),
-        user_id=owner[1],
-        agent_id=agent,
-        session_id=session,
-        metadata=EMPTY if metadata is None else orjson.loads(metadata),
+    return _claim(
+        spelled(id),
+        spelled(subject),
+        predicate,
+        value,
+        text,
+        said,
+        said if recorded == observed else moment(recorded),
+        None if object is None else spelled(object),
+        kind,
+        confidence,
+        trust,
+        None if began is None else _when(began),
+        None if ended is None else _when(ended),
+        bool(denies),
+        origin,
+        None if memory is None else spelled(memory),
+        reason,
+        None if rested is None else moment(rested),
+        None if retired is None else moment(retired),
+        owner[1],
+        agent,
+        session,
+        EMPTY if metadata is None else orjson.loads(metadata),
     )
+
+
+def _claim(*values: Any) -> Claim:
+    """A claim of these values in order, unchecked: what was signed was checked before.
+
+    Twice as fast as `Claim(...)`, and a graph reads every claim there is.
+    """
+    claim = object.__new__(Claim)
+    for put, value in zip(_FIELDS, values, strict=True):
+        put(claim, value)
+    return claim
 
 
 def is_whole_claim(row: Row, owner: Owner, key: bytes) -> bool:

@@ -191,6 +191,24 @@ class TestOneAtATime:
         assert at(claims, "2022") == ["blue"]
 
 
+class TestNotes:
+    def test_a_note_is_no_name(self, told: Told) -> None:
+        texts = ("Rome", "Bonn", "rome")
+        notes = [told(one, "2024-01-01", predicate="note", entity=False) for one in texts]
+        same = {entity_id(None, "Bonn"): entity_id(None, "Rome")}
+        found = facts(notes, same=same)
+        assert sorted(one.object for one in found) == ["Bonn", "Rome"]
+        homes = [told(one, "2024-01-01", entity=False) for one in ("Rome", "Bonn")]
+        assert len(facts(homes, same=same)) == 1
+
+    def test_a_note_is_taken_back_by_its_words(self, told: Told) -> None:
+        said = told("likes tea", "2024-01-01", predicate="note", entity=False)
+        other = told("likes milk", "2024-01-01", predicate="note", entity=False)
+        denial = told("Likes tea", "2024-01-02", predicate="note", entity=False, denies=True)
+        found = {one.object: one.standing for one in facts([said, other, denial])}
+        assert found == {"likes tea": Standing.RETRACTED, "likes milk": Standing.HOLDS}
+
+
 class TestVagueTimes:
     def test_moved_this_month_is_after_what_was_said_this_month(self, told: Told) -> None:
         claims = [told("Rome", "2024-06-05"), told("Bonn", "2024-06-10", began="2024-06")]

@@ -86,10 +86,10 @@ def _by_slot(
     return slots, taken
 
 
-def _spread(endings: Iterable[Claim], slots: dict[Slot, list[Said]], reader: Reader) -> None:
+def _spread(endings: Sequence[Claim], slots: dict[Slot, list[Said]], reader: Reader) -> None:
     """Put ends of whatever holds into every slot they mean."""
     places: dict[Slot, list[Slot]] = defaultdict(list)
-    for slot in slots:
+    for slot in slots if endings else ():
         places[slot._replace(object="")].append(slot)
     for claim in endings:
         key = claim.predicate if reader.is_many(claim.predicate) else None
@@ -117,6 +117,9 @@ class _Writer:
 
     def over_time(self, said: Sequence[Said]) -> Iterator[Fact]:
         """The facts of a slot in which things begin and end."""
+        if len(said) == 1:
+            yield self._only(said[0])
+            return
         found = spans(settle(said))
         events = self._events(said)
         standing = stretches([span for span in found if not span.doubted], events=events)
@@ -159,7 +162,40 @@ class _Writer:
     def _fact(self, stretch: Stretch) -> Fact:
         said = stretch.said
         claims = [one.claim for one in said]
-        best = max(said, key=_weight).claim
+        return self._written(
+            max(said, key=_weight).claim,
+            claims,
+            (stretch.start, stretch.end),
+            (_began(stretch), _ended(stretch)),
+            confidence=1 - math.prod(1 - one.confidence for one in claims),
+            trust=max(one.trust for one in claims),
+            sources=tuple(dict.fromkeys(one.memory for one in claims if one.memory)),
+        )
+
+    def _only(self, said: Said) -> Fact:
+        """The fact of a slot in which nothing else was said."""
+        claim, start, end = said.claim, said.start, said.end
+        return self._written(
+            claim,
+            (claim,),
+            (start, end if end is None or start is None else max(start, end)),
+            (claim.began if said.is_dated else None, claim.ended),
+            confidence=claim.confidence,
+            trust=claim.trust,
+            sources=(claim.memory,) if claim.memory else (),
+        )
+
+    def _written(
+        self,
+        best: Claim,
+        claims: Sequence[Claim],
+        time: tuple[datetime | None, datetime | None],
+        told: tuple[When | None, When | None],
+        *,
+        confidence: float,
+        trust: float,
+        sources: tuple[str, ...],
+    ) -> Fact:
         object = None if best.object is None else self.reader.object(best)
         subject = self.reader.subject(best)
         return Fact(
@@ -171,16 +207,16 @@ class _Writer:
             object_id=object,
             text=best.text,
             kind=best.kind,
-            confidence=1 - math.prod(1 - one.confidence for one in claims),
-            trust=max(one.trust for one in claims),
-            standing=Standing.ENDED if self._over(stretch.end) else Standing.HOLDS,
+            confidence=confidence,
+            trust=trust,
+            standing=Standing.ENDED if self._over(time[1]) else Standing.HOLDS,
             recorded_at=claims[0].recorded_at,
-            valid_from=stretch.start,
-            valid_to=stretch.end,
-            began=_began(stretch),
-            ended=_ended(stretch),
-            sources=tuple(dict.fromkeys(one.memory for one in claims if one.memory)),
-            claims=tuple(one.id for one in claims),
+            valid_from=time[0],
+            valid_to=time[1],
+            began=told[0],
+            ended=told[1],
+            sources=sources,
+            claims=tuple([one.id for one in claims]),
             user_id=best.user_id,
         )
 

@@ -39,6 +39,8 @@ class Denials:
 
     def taken_back(self, claim: Claim) -> datetime | None:
         """When the claim was taken back first; None if it stands."""
+        if not self._denials and claim.retired_at is None:
+            return None
         moments = [
             denial.recorded_at
             for denial in self._denials.get(self._place(claim), ())

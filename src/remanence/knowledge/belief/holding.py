@@ -30,6 +30,14 @@ def holding(
     return [fact for fact in held if _agrees(fact, chosen.get(_place(fact)))]
 
 
+def newest(facts: Iterable[Fact]) -> list[Fact]:
+    """Facts in order of their start, the last first; ties by recording, then by id."""
+    by_id = sorted(facts, key=lambda one: one.id, reverse=True)
+    return sorted(
+        by_id, key=lambda one: (one.valid_from or one.recorded_at, one.recorded_at), reverse=True
+    )
+
+
 def _place(fact: Fact) -> tuple[str | None, str, str]:
     return fact.user_id, fact.subject_id, fact.predicate
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import NamedTuple
 
-from remanence.model.knowledge import Claim, FactKind, When, entity_id
-from remanence.model.predicates import Holds, Predicate, predicate_of
+from remanence.model.knowledge import Claim, FactKind, When, entity_id, folded_name
+from remanence.model.predicates import NOTE, Holds, Predicate, predicate_of
 
 HUNDREDTHS = 100
+
+_entity_id = lru_cache(4096)(entity_id)
 
 
 class Slot(NamedTuple):
@@ -126,10 +129,14 @@ class Reader:
     def __init__(self, same: Mapping[str, str], one_at_a_time: frozenset[str]) -> None:
         self._same = same
         self._single = one_at_a_time
+        self._predicates: dict[str, Predicate] = {}
 
     def predicate(self, name: str) -> Predicate:
         """What is known of the predicate."""
-        return predicate_of(name, self._single)
+        known = self._predicates.get(name)
+        if known is None:
+            known = self._predicates[name] = predicate_of(name, self._single)
+        return known
 
     def is_many(self, name: str) -> bool:
         """Whether the predicate has any number of objects at a time."""
@@ -144,8 +151,13 @@ class Reader:
         return self._same.get(claim.subject, claim.subject)
 
     def object(self, claim: Claim) -> str:
-        """What stands for the claim's object; a plain value is what an entity so named would be."""
-        named = claim.object or entity_id(claim.user_id, claim.value)
+        """What stands for the claim's object; a plain value is what an entity so named would be.
+
+        A note is no name.
+        """
+        if claim.object is None and claim.predicate == NOTE:
+            return f"{NOTE} {folded_name(claim.value)}"
+        named = claim.object or _entity_id(claim.user_id, claim.value)
         return self._same.get(named, named)
 
     def slot(self, claim: Claim, object: str) -> Slot:

@@ -183,7 +183,7 @@ def _uncovered(span: Span, above: Sequence[Span]) -> Span:
         if over.end is None or (span.end is not None and span.end <= over.end):
             return replace(span, doubted=tuple(passed))
         start = over.end
-    return replace(span, start=start)
+    return replace(span, start=start) if passed else span
 
 
 def _over(span: Span, moment: datetime, above: Iterable[Span]) -> Span | None:

@@ -38,6 +38,8 @@ class Stretch:
     @property
     def said(self) -> list[Said]:
         """What was said of it, as it was recorded."""
+        if len(self.spans) == 1:
+            return [self.spans[0].said]
         return sorted((span.said for span in self.spans), key=lambda one: one.order)
 
     @property

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from uuid import UUID
 
 from remanence.clock import Clock
 from remanence.errors import InvalidInput
-from remanence.knowledge.belief import holding
+from remanence.knowledge.belief import holding, newest
 from remanence.knowledge.facts.evidence import Evidence
 from remanence.knowledge.facts.given import (
     fact_id,
@@ -48,6 +47,11 @@ class AskingFacts:
         self._one_at_a_time = one_at_a_time
         self._evidence = Evidence(store, tenant, clock, one_at_a_time)
 
+    @property
+    def evidence(self) -> Evidence:
+        """The claims that facts are made of."""
+        return self._evidence
+
     def get(self, id: str, *, known_at: datetime | None = None) -> Fact:
         """The fact that a claim of this id belongs to; `NotFound` if it is not here."""
         return self._fact(self._claim(id), _moment("known_at", known_at))
@@ -83,7 +87,7 @@ class AskingFacts:
         shown = self._in_time(known.facts, when, then, anything)
         chosen = [one for one in shown if wanted in (None, one.predicate)]
         chosen = [one for one in chosen if rank in (None, one.standing)]
-        return sorted(chosen, key=lambda one: (one.subject_id != known.id, *_newest(one)))[:limit]
+        return sorted(newest(chosen), key=lambda one: one.subject_id != known.id)[:limit]
 
     def timeline(
         self,
@@ -100,8 +104,8 @@ class AskingFacts:
         doubted or was taken back."""
         wanted = _predicate(predicate)
         reach = self._reach(user_id, agent_id, session_id, include_shared)
-        then = _moment("known_at", known_at)
-        known = self._evidence.of_name(reach, name_of("entity", entity), then, wanted)
+        then, whom = _moment("known_at", known_at), name_of("entity", entity)
+        known = self._evidence.of_name(reach, whom, then, wanted, objects=False)
         told = [one for one in known.facts if one.standing in _BELIEVED]
         return sorted(
             (one for one in told if one.subject_id == known.id and wanted in (None, one.predicate)),
@@ -136,7 +140,7 @@ class AskingFacts:
         sort, value = accept.label_of("kind", kind), None if object is None else value_of(object)
         then, when = _moment("known_at", known_at), _moment("as_of", as_of)
         reach = self._reach(user_id, agent_id, session_id, include_shared)
-        found = self._evidence.everything(reach, then)
+        found = self._evidence.everything(reach, then, wanted)
         facts = self._in_time(found, when, then, rank is not None)
         meant = frozenset() if value is None else self._evidence.ids_of(reach, value, then)
         chosen = [
@@ -147,7 +151,7 @@ class AskingFacts:
             and sort in (None, one.kind)
             and (value is None or one.object_id in meant or _is_called(one.object, value))
         ]
-        return sorted(chosen, key=_newest)[offset : offset + limit]
+        return newest(chosen)[offset : offset + limit]
 
     def conflicts(
         self,
@@ -249,8 +253,3 @@ def _together(disputed: Mapping[str, Fact]) -> Iterator[list[Fact]]:
 
 def _oldest(fact: Fact) -> tuple[datetime, datetime, str]:
     return fact.valid_from or _EVER, fact.recorded_at, fact.id
-
-
-def _newest(fact: Fact) -> tuple[float, float, int]:
-    start = fact.valid_from or fact.recorded_at
-    return -start.timestamp(), -fact.recorded_at.timestamp(), -UUID(fact.id).int

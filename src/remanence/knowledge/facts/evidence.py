@@ -6,19 +6,25 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from remanence.clock import Clock
-from remanence.knowledge.belief import believe
-from remanence.knowledge.identity import Identity, groups
-from remanence.knowledge.paging import every_claim
+from remanence.knowledge.belief import believe, holding, newest
+from remanence.knowledge.identity import ALL, Identity, groups
 from remanence.model.knowledge import Claim, Entity, Fact, Standing
-from remanence.model.predicates import SAME_AS, Holds, Predicate, predicate_of
+from remanence.model.predicates import PREDICATES, SAME_AS, Holds, Predicate, predicate_of
 from remanence.model.scope import Reach
 from remanence.ports.store import Store
 
-PAGE = 500
+# Who that many objects are takes longer to find out than all that is said of one.
+MANY = 300
+# Claims that are read for a prompt, and others that may be the subject of them.
+MOST = 200
+MOST_OTHERS = 10
 
 _BELIEVED = (Standing.HOLDS, Standing.ENDED)
+_MIRRORED = frozenset(one.name for one in PREDICATES.values() if one.inverse) - {SAME_AS}
+_SINGLE = frozenset(one.name for one in PREDICATES.values() if one.holds is not Holds.MANY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +53,45 @@ class Evidence:
 
     def claims(self, ids: Sequence[str]) -> list[Claim]:
         """The tenant's claims with these ids, whoever's they are, that facts are made of."""
-        found = every_claim(self._store, Reach(tenant=self._tenant, all_users=True), ids=ids)
+        everybody = Reach(tenant=self._tenant, all_users=True)
+        found = self._store.claims(everybody, ids=ids, limit=ALL)
         return [one for one in found if one.predicate != SAME_AS]
 
     def of_name(
-        self, reach: Reach, name: str, known_at: datetime | None, predicate: str | None = None
+        self,
+        reach: Reach,
+        name: str,
+        known_at: datetime | None,
+        predicate: str | None = None,
+        *,
+        objects: bool = True,
     ) -> Known:
-        """The facts with whom the name means as subject or object."""
+        """The facts with whom the name means as subject, with `objects` also those as object."""
         who = self._identity.resolve(reach, name, known_at)
-        return self._known(reach, who.ids, known_at, predicate) if who.ids else Known()
+        if not who.ids:
+            return Known()
+        inside = dict.fromkeys(who.ids, who.id)
+        return Known(self._facts(reach, inside, known_at, predicate, objects), who.id)
+
+    def holding(
+        self, reach: Reach, entities: Sequence[Entity], moment: datetime, *, objects: bool = True
+    ) -> list[Known]:
+        """What holds of several entities then, newest first, for each of them that is one.
+
+        This is for prompts, which ask at every turn: it reads no more than `MOST` claims. Of those
+        about whom there are more, the latest count, and the latest of what has one value. With
+        `objects`, facts come in which they are the object, where those are few.
+        """
+        inside = self._identity.same_in(reach, entities)
+        leaders = dict.fromkeys(inside[one.id] for one in entities if one.id in inside)
+        inside = {id: leader for id, leader in inside.items() if leader in leaders}
+        about = self._latest(reach, list(inside), objects)
+        facts = self._made(reach, inside, about, None, quick=True)
+        held = newest(holding(facts, moment, self._one_at_a_time))
+        return [
+            Known(tuple(one for one in held if id in (one.subject_id, one.object_id)), id)
+            for id in leaders
+        ]
 
     def ids_of(self, reach: Reach, name: str, known_at: datetime | None) -> frozenset[str]:
         """The entities that the name means, if any."""
@@ -64,7 +100,9 @@ class Evidence:
     def of_claim(self, claim: Claim, known_at: datetime | None) -> Known:
         """The facts about a claim's subject in which the claim may have a part."""
         reach = Reach(tenant=self._tenant, user_id=claim.user_id)
-        return self._known(reach, self.alike(claim), known_at, claim.predicate)
+        leader, *others = self.alike(claim)
+        inside = dict.fromkeys((leader, *others), leader)
+        return Known(self._facts(reach, inside, known_at, claim.predicate, False), leader)
 
     def alike(self, claim: Claim) -> tuple[str, ...]:
         """The entities that are the claim's subject, the one that stands for them first."""
@@ -72,11 +110,15 @@ class Evidence:
         leader = leaders.get(claim.subject, claim.subject)
         return leader, *(id for id, over in leaders.items() if over == leader and id != leader)
 
-    def everything(self, reach: Reach, known_at: datetime | None) -> list[Fact]:
-        """All facts of a scope, as they were said."""
-        claims = every_claim(self._store, reach)
-        entities = self._entities(reach)
-        leaders = groups(entities, claims, known_at)
+    def everything(
+        self, reach: Reach, known_at: datetime | None, predicate: str | None = None
+    ) -> list[Fact]:
+        """All facts of a scope, or those of a predicate and its opposite, as they were said."""
+        family = None if predicate is None else sorted(self._family(predicate))
+        claims = self._store.claims(reach, predicate=family, limit=ALL)
+        entities = self._store.entities(_wide(reach), limit=ALL)
+        merges = self._store.claims(_wide(reach), predicate=SAME_AS, limit=ALL)
+        leaders = groups(entities, merges, known_at)
         names = {one.id: one.name for one in entities}
         return self._believed(claims, leaders, names, known_at)
 
@@ -85,74 +127,115 @@ class Evidence:
         found = self._store.entities(Reach(tenant=self._tenant, user_id=user_id), [id])
         return found[0] if found else None
 
-    def denying(self, claims: Sequence[Claim]) -> list[str]:
-        """Denials by callers that take back nothing but these claims: they name what was said."""
+    def alike_claims(self, fact: Fact) -> list[Claim]:
+        """Every claim that says what a fact says, at any time, and every denial of it."""
+        claims = self.claims(fact.claims)
         if not claims:
             return []
         reach = Reach(tenant=self._tenant, user_id=claims[0].user_id)
-        about = every_claim(self._store, reach, about=[one.subject for one in claims])
-        gone = {one.id for one in claims}
-        said = {(one.subject, one.predicate, one.object, one.value) for one in claims}
-        said -= {
-            (one.subject, one.predicate, one.object, one.value)
-            for one in about
-            if not one.denies and one.id not in gone
-        }
-        return [
-            one.id
-            for one in about
-            if one.denies and (one.subject, one.predicate, one.object, one.value) in said
-        ]
+        subjects = self.alike(claims[0])
+        about = self._store.claims(reach, subjects=subjects, predicate=fact.predicate, limit=ALL)
+        said = {(one.object, one.value) for one in claims}
+        return [one for one in about if (one.object, one.value) in said]
 
     def denied_until(self, claim: Claim) -> datetime | None:
         """When the claim would be taken back last, as far as denials are there already."""
         reach = Reach(tenant=self._tenant, user_id=claim.user_id)
-        about = every_claim(self._store, reach, about=self.alike(claim))
-        moments = (
-            one.recorded_at for one in about if one.denies and one.predicate == claim.predicate
+        said = self._store.claims(
+            reach, subjects=self.alike(claim), predicate=claim.predicate, limit=ALL
         )
-        return max(moments, default=None)
+        return max((one.recorded_at for one in said if one.denies), default=None)
 
-    def _known(
-        self, reach: Reach, ids: Sequence[str], known_at: datetime | None, predicate: str | None
-    ) -> Known:
-        inside = dict.fromkeys(ids, ids[0])
+    def _facts(
+        self,
+        reach: Reach,
+        inside: Mapping[str, str],
+        known_at: datetime | None,
+        predicate: str | None,
+        objects: bool,
+    ) -> tuple[Fact, ...]:
+        """The facts of those inside, each mapped to who stands for it."""
         family = None if predicate is None else self._family(predicate)
-        about = [
-            one
-            for one in every_claim(self._store, reach, about=ids)
-            if family is None or one.predicate in family
-        ]
+        read = self._about if objects else self._told
+        return self._made(reach, inside, read(reach, list(inside), family), known_at)
+
+    def _made(
+        self,
+        reach: Reach,
+        inside: Mapping[str, str],
+        about: Sequence[Claim],
+        known_at: datetime | None,
+        *,
+        quick: bool = False,
+    ) -> tuple[Fact, ...]:
+        """The facts that claims about those inside add up to, with whatever else decides.
+
+        `quick` leaves out who the objects may be the same as, and their names in the store.
+        """
         own = self._from(inside, about)
         theirs = [one for one in about if one.subject not in inside and not self._turns(one)]
-        others = self._others(reach, own, theirs, inside, known_at)
+        objects = [] if quick else self._doubtful(own)
+        others = self._others(reach, own, theirs, objects, inside, known_at)
         claims = [*own, *others.claims]
-        names = {**others.names, **self._names(reach, claims, ids)}
-        facts = self._believed(claims, {**others.same, **inside}, names, known_at)
-        return Known(tuple(self._of(facts, ids[0])), ids[0])
+        same = {**others.same, **inside}
+        names = {**others.names, **self._names(reach, claims, same, quick)}
+        facts = self._believed(claims, same, names, known_at)
+        return tuple(self._of(facts, set(inside.values())))
+
+    def _latest(self, reach: Reach, ids: Sequence[str], objects: bool) -> list[Claim]:
+        """All claims of these if there are not many, else the latest."""
+        read = partial(self._store.claims, reach, limit=MOST, newest_first=True)
+        found = read(about=ids) if objects else read(subjects=ids)
+        if len(found) == MOST:
+            own = [one for one in found if one.subject in ids]
+            found = own if len(own) > MOST // 2 else read(subjects=ids)
+            found += read(subjects=ids, predicate=sorted(_SINGLE | self._one_at_a_time))
+        others = {one.subject for one in found if not self._turns(one)} - set(ids)
+        if len(others) > MOST_OTHERS:
+            found = [one for one in found if one.subject not in others or self._turns(one)]
+        return list({one.id: one for one in found}.values())
+
+    def _about(self, reach: Reach, ids: Sequence[str], family: Set[str] | None) -> list[Claim]:
+        """Claims with these entities as subject or object."""
+        predicate = None if family is None else sorted(family)
+        return self._store.claims(reach, about=ids, predicate=predicate, limit=ALL)
+
+    def _told(self, reach: Reach, ids: Sequence[str], family: Set[str] | None) -> list[Claim]:
+        """Claims with these entities as subject, or as object where it can be told from there."""
+        predicate = None if family is None else sorted(family)
+        told = self._store.claims(reach, subjects=ids, predicate=predicate, limit=ALL)
+        mirrored = _MIRRORED if family is None else family & _MIRRORED
+        turned = self._about(reach, ids, mirrored) if mirrored else []
+        return list({one.id: one for one in (*told, *turned)}.values())
 
     def _from(self, inside: Mapping[str, str], claims: Iterable[Claim]) -> list[Claim]:
         """The claims as they are told from inside, read through the inverse where needed."""
         told = [one for one in claims if one.subject in inside]
-        turned = [self._turned(one) for one in claims if one.subject not in inside]
-        return told + [one for one in turned if one is not None and one.subject in inside]
+        ends = (one for one in claims if one.object in inside)
+        across = [one for one in ends if inside.get(one.subject) != inside[one.object or ""]]
+        turned = [self._turned(one) for one in across]
+        return told + [one for one in turned if one is not None]
 
     def _others(
         self,
         reach: Reach,
         own: Sequence[Claim],
         theirs: Sequence[Claim],
+        objects: Sequence[Claim],
         inside: Mapping[str, str],
         known_at: datetime | None,
     ) -> _Others:
-        """What else decides: the slots of those who say so, and of those it binds as well."""
+        """What else decides: the slots of those who say so, and of those it binds as well.
+
+        `objects` are claims of whose objects it matters who else they are.
+        """
         binding = [one for one in own if one.object and self._binds(one.predicate)]
         asked = {(one.user_id, one.subject, one.predicate) for one in theirs}
         asked |= {(one.user_id, one.object or "", one.predicate) for one in binding}
         wanted: dict[str | None, set[str]] = defaultdict(set)
         for user, id, _ in asked:
             wanted[user].add(id)
-        for one in self._contested(own):
+        for one in objects:
             wanted[one.user_id].add(one.object or "")
         same: dict[str, str] = {}
         names: dict[str, str] = {}
@@ -166,40 +249,44 @@ class Evidence:
         self, reach: Reach, slots: Set[tuple[str, str]], same: Mapping[str, str]
     ) -> list[Claim]:
         """All claims of these slots, of whoever is the same as their subjects."""
+        if not slots:
+            return []
         whose = {leader for leader, _ in slots}
         members = sorted(id for id, leader in same.items() if leader in whose)
-        found = {
-            one.id: one
-            for at in range(0, len(members), PAGE)
-            for one in every_claim(self._store, reach, about=members[at : at + PAGE])
-        }
-        told = self._from(dict.fromkeys(members, ""), found.values())
+        names = {name for _, predicate in slots for name in self._family(predicate)}
+        found = self._told(reach, members, names)
+        told = self._from({id: same[id] for id in members}, found)
         return [
             one
             for one in told
             if any((same[one.subject], name) in slots for name in self._family(one.predicate))
         ]
 
-    def _contested(self, own: Iterable[Claim]) -> list[Claim]:
-        """Claims whose object is an entity, and not the only one where there can be but one."""
-        slots: dict[tuple[str | None, str], list[Claim]] = defaultdict(list)
-        for one in own:
-            if one.object and self.predicate(one.predicate).holds is not Holds.MANY:
-                slots[one.user_id, one.predicate].append(one)
+    def _doubtful(self, own: Iterable[Claim]) -> list[Claim]:
+        """Claims whose object may be known by another name; of very many, those it decides."""
+        named = [one for one in own if one.object]
+        if len({one.object for one in named}) <= MANY:
+            return named
+        slots: dict[tuple[str | None, str, str], list[Claim]] = defaultdict(list)
+        for one in named:
+            if self.predicate(one.predicate).holds is not Holds.MANY:
+                slots[one.user_id, one.subject, one.predicate].append(one)
         several = (said for said in slots.values() if len({one.object for one in said}) > 1)
         return [one for said in several for one in said]
 
-    def _of(self, facts: Sequence[Fact], id: str) -> list[Fact]:
-        """The facts of the one asked for; what binds both sides ends with the sooner end."""
+    def _of(self, facts: Sequence[Fact], ids: Set[str]) -> list[Fact]:
+        """The facts of those asked for; what binds both sides ends with the sooner end."""
         sides = {
             (one.object_id, claim): one
             for one in facts
-            if one.subject_id != id and one.standing in _BELIEVED and self._binds(one.predicate)
+            if one.subject_id != one.object_id
+            and one.standing in _BELIEVED
+            and self._binds(one.predicate)
             for claim in one.claims
         }
-        own = [one for one in facts if one.subject_id == id]
-        ended = [self._ended(one, sides.get((id, one.id))) for one in own]
-        of_others = [one for one in facts if one.object_id == id and one.subject_id != id]
+        own = [one for one in facts if one.subject_id in ids]
+        ended = [self._ended(one, sides.get((one.subject_id, one.id))) for one in own]
+        of_others = [one for one in facts if one.object_id in ids and one.subject_id not in ids]
         return [*ended, *(one for one in of_others if not self.predicate(one.predicate).inverse)]
 
     def _ended(self, fact: Fact, other: Fact | None) -> Fact:
@@ -250,19 +337,19 @@ class Evidence:
             now=known_at or self._clock.now(),
         )
 
-    def _names(self, reach: Reach, claims: Iterable[Claim], ids: Sequence[str]) -> dict[str, str]:
-        wanted = {id for one in claims for id in (one.subject, one.object) if id}
-        asked = sorted(wanted | set(ids))
-        pages = (asked[at : at + PAGE] for at in range(0, len(asked), PAGE))
-        wide = _wide(reach)
-        found = (self._store.entities(wide, page, limit=PAGE) for page in pages)
-        return {one.id: one.name for page in found for one in page}
+    def _names(
+        self, reach: Reach, claims: Iterable[Claim], same: Mapping[str, str], quick: bool
+    ) -> dict[str, str]:
+        """Names of all whom claims are about, and of those who stand for them.
 
-    def _entities(self, reach: Reach) -> list[Entity]:
-        wide, found = _wide(reach), list[Entity]()
-        while page := self._store.entities(wide, limit=PAGE, offset=len(found)):
-            found += page
-        return found
+        If `quick`, without objects that the claims name.
+        """
+        wanted = {one.subject for one in claims} | set(same.values())
+        wanted |= {
+            one.object for one in claims if one.object and not (quick and one.value != one.object)
+        }
+        found = self._store.entities(_wide(reach), sorted(wanted), limit=ALL)
+        return {one.id: one.name for one in found}
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,9 +164,9 @@ class Facts(AskingFacts, Learning):
     def retract(self, id: str, *, reason: str | None = None, erase: bool = False) -> Fact:
         """Take a fact back: it is believed no more, and the past still knows that it was.
 
-        With `erase`, what callers stated is removed for good; what a memory says goes only with
-        the memory, so that is `InvalidInput` which names the memories. A fact that is stated
-        again later is believed again.
+        With `erase`, what callers stated, whenever it was true, is removed for good; what a memory
+        says goes only with the memory, so that is `InvalidInput` which names the memories. A fact
+        that is stated again later is believed again.
         """
         said = self._claim(id)
         fact, why = self._fact(said), accept.label_of("reason", reason)
@@ -189,7 +189,7 @@ class Facts(AskingFacts, Learning):
         return self.get(claim.id)
 
     def _erase(self, fact: Fact) -> Fact:
-        claims = self._evidence.claims(fact.claims)
+        claims = self._evidence.alike_claims(fact)
         found = [one.memory for one in claims if one.memory and one.origin != CALLER]
         if found:
             named = ", ".join(dict.fromkeys(found[:5]))
@@ -197,7 +197,7 @@ class Facts(AskingFacts, Learning):
                 f"Memories say so: {named}. Forget them with erase=True and the fact goes with "
                 "them; or retract it without erase, and it is not believed meanwhile."
             )
-        self._store.unknow(self._tenant, [*fact.claims, *self._evidence.denying(claims)])
+        self._store.unknow(self._tenant, [one.id for one in claims])
         return replace(fact, standing=Standing.RETRACTED, retired_at=self._clock.now())
 
     def _entity(self, name: str, type: str | None, usual: str, user_id: str | None) -> Entity:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from remanence.knowledge.graph.spoken import Spoken, Talk, microseconds
-from remanence.knowledge.identity import Identity
+from remanence.knowledge.identity import ALL, Identity
 from remanence.model.knowledge import Claim, Entity
 from remanence.model.scope import Reach
 from remanence.ports.store import Store
 
-ALL = 2**31 - 1
 # With so many neighbours the whole graph is read as fast.
 MANY = 300
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 from itertools import product
 from uuid import UUID
 
 from remanence.clock import Clock
 from remanence.errors import Conflict, InvalidInput, NotFound
 from remanence.knowledge.graph import likeness
-from remanence.knowledge.graph.around import ALL
 from remanence.knowledge.graph.asking import (
     moment_or_none,
     name_of,
@@ -21,6 +21,7 @@ from remanence.knowledge.graph.asking import (
 from remanence.knowledge.graph.reading import GraphReading
 from remanence.knowledge.graph.stating import THING, Stating, exactly, merged_into, standing
 from remanence.knowledge.graph.view import View, relation_of
+from remanence.knowledge.identity import ALL
 from remanence.model.accept import MAX_LABEL, id_of, label_of, text_of, truth_of
 from remanence.model.graph import Likeness, Node, Relation, Resolved
 from remanence.model.knowledge import Claim, Entity, entity_id, folded_name
@@ -201,7 +202,8 @@ class Graph(GraphReading):
             raise InvalidInput(f"{name!r} and {into!r} are the same name; give two.")
         node = self._node(b, scope)
         if a.id not in self._group(into, scope) or node.id != b.id:
-            self._store.know(self._tenant, claims=[self._stating.same(a, b, scope, why)])
+            merge = self._stating.same(a, b, scope, why)
+            self._store.know(self._tenant, claims=self._last([merge], {a.id, b.id}, scope))
             node = self._node(b, scope)
         return node
 
@@ -216,12 +218,11 @@ class Graph(GraphReading):
         group = {one.id: one for one in self._members(name, scope)}
         if len(group) == 1:
             raise NotFound(f"{name!r} is not merged with anything; `get` lists its aliases.")
-        said = self._store.claims(self._reach(user_id), about=sorted(group), limit=ALL)
-        own = merged_into(entity.id, standing([one for one in said if one.predicate == SAME_AS]))
+        own = merged_into(entity.id, standing(self._merges(group, scope)))
         own = own if len(own) < len(group) else {entity.id}
         pairs = product(sorted(own), sorted(group.keys() - own))
         denials = [self._stating.apart(group[a], group[b], scope, why) for a, b in pairs]
-        self._store.know(self._tenant, claims=denials)
+        self._store.know(self._tenant, claims=self._last(denials, group, scope))
         return self._node(entity, scope)
 
     def resolve(
@@ -249,6 +250,23 @@ class Graph(GraphReading):
         ids = (view.known.ids[folded_name(name)] for name in (one.name, one.into))
         a, b = (view.known.members[id][0] for id in ids)
         return self._stating.same(a, b, scope, "; ".join(one.why)[:MAX_LABEL])
+
+    def _merges(self, ids: Iterable[str], scope: Scope) -> list[Claim]:
+        """What was said of who these are the same as."""
+        reach = self._reach(scope.user_id)
+        return self._store.claims(reach, about=sorted(ids), predicate=SAME_AS, limit=ALL)
+
+    def _last(self, claims: Sequence[Claim], ids: Iterable[str], scope: Scope) -> list[Claim]:
+        """The claims, recorded after all merges of these entities, if need be by a microsecond.
+
+        So what is said in one tick of the clock, or after somebody whose clock runs ahead, counts
+        in the order in which it was said.
+        """
+        latest = max((one.recorded_at for one in self._merges(ids, scope)), default=None)
+        if latest is None:
+            return list(claims)
+        after = latest + timedelta(microseconds=1)
+        return [replace(one, recorded_at=max(one.recorded_at, after)) for one in claims]
 
     def _take_back(self, said: Sequence[Claim], erase: bool) -> int:
         """Deny what these claims say, or erase them; how many were affirmed until now."""
@@ -279,8 +297,7 @@ class Graph(GraphReading):
         """Claims whose subject is the entity or one merged with it."""
         own = self._group(name, scope)
         reach = self._reach(scope.user_id, scope.agent_id, scope.session_id)
-        said = self._store.claims(reach, about=sorted(own), limit=ALL)
-        return [one for one in said if one.subject in own]
+        return self._store.claims(reach, subjects=sorted(own), limit=ALL)
 
     def _node(self, entity: Entity, scope: Scope) -> Node:
         """The entity as its scope sees it now."""

@@ -62,8 +62,7 @@ def known_of(
     there = _there(entities, claims, known_at)
     told = [one for one in claims if one.subject in there and _object_there(one, there)]
     verdicts = verdicts_of(told, known_at)
-    alone = groups(there.values(), told, known_at)
-    leaders = _joined_by_name(there, named_by_merges(alone, told, verdicts))
+    leaders = _joined_by_name(there, groups(there.values(), told, known_at))
     members = _members(there, leaders, spoken_of)
     facts = believe(
         [one for one in told if one.predicate != SAME_AS],
@@ -87,28 +86,6 @@ def known_of(
 def is_relation(fact: Fact) -> bool:
     """Whether a fact is an edge of the graph."""
     return fact.object_id is not None and fact.predicate not in (NOTE, SAME_AS)
-
-
-def named_by_merges(
-    leaders: Mapping[str, str],
-    claims: Iterable[Claim],
-    verdicts: Mapping[tuple[str, str], bool],
-) -> dict[str, str]:
-    """The leaders, but where entities were merged, what they were merged into leads.
-
-    That is what was not merged away itself, else what was merged into last.
-    """
-    into: dict[str, datetime] = {}
-    away: set[str] = set()
-    for one in sorted(claims, key=lambda one: one.recorded_at):
-        a, b = one.subject, one.object or ""
-        if one.predicate == SAME_AS and not one.denies and verdicts.get((min(a, b), max(a, b))):
-            into[b] = one.recorded_at
-            away.add(a)
-    best: dict[str, str] = {}
-    for id in sorted(into, key=lambda one: (one not in away, into[one])):
-        best[leaders[id]] = id
-    return {id: best.get(leader, leader) for id, leader in leaders.items()}
 
 
 def _there(

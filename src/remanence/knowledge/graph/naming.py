@@ -53,6 +53,8 @@ def name_likeness(a: str, b: str) -> NameLikeness | None:
     first, second = words_of(a), words_of(b)
     if not first or not second or _numbers(first) != _numbers(second):
         return None
+    if ("'s " in a) != ("'s " in b):  # Ana's mom is not Ana
+        return None
     if first == second:
         return NameLikeness(0.93, "the same words", Sort.SAME, fuller=len(b) > len(a))
     if sorted(first) == sorted(second):

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from remanence.clock import Clock
 from remanence.knowledge.graph import likeness, plotting, walking
-from remanence.knowledge.graph.around import ALL
 from remanence.knowledge.graph.asking import (
     MOST_DEPTH,
     MOST_STEPS,
@@ -24,7 +23,7 @@ from remanence.knowledge.graph.exporting import exported
 from remanence.knowledge.graph.telling import timeline_of
 from remanence.knowledge.graph.view import View
 from remanence.knowledge.graph.views import Views
-from remanence.knowledge.identity import Identity
+from remanence.knowledge.identity import ALL, Identity
 from remanence.model.accept import text_of, truth_of
 from remanence.model.graph import Community, Likeness, Moment, Node, Route, Subgraph
 from remanence.model.knowledge import Mention, entity_id, folded_name

@@ -24,18 +24,20 @@ def groups(
 
     Entities are one by a `same as` claim that nobody took back. People of one user are also one by
     name, unless somebody denied it: a name and the only longer one that begins with its words
-    ("Ana", "Ana Souza"), and names that differ in the title ("Dr. Ana Souza"). A given entity
-    stands for the others before a found one, then the longest name, then the first known.
+    ("Ana", "Ana Souza"), and names that differ in the title ("Dr. Ana Souza"). What others were
+    merged into stands for them. Where nothing was, a given entity does before a found one, then
+    the longest name, then the first known.
     """
     there = {one.id: one for one in entities}
-    verdicts = verdicts_of(claims, known_at)
+    merges = _merges(claims, known_at)
+    verdicts = _verdicts(merges)
     union = _Union(there, [pair for pair, same in verdicts.items() if not same])
     for (one, other), same in verdicts.items():
         if same:
             union.join(one, other)
-    for people in _by_root(there.values(), known_at).values():
+    for _, people in sorted(_by_root(there.values(), known_at).items()):
         _join_by_name(people, union)
-    return union.leaders()
+    return _led_by_merges(union.leaders(), merges, verdicts)
 
 
 def rank(entity: Entity) -> tuple[bool, int, datetime, str]:
@@ -46,9 +48,11 @@ def rank(entity: Entity) -> tuple[bool, int, datetime, str]:
 def bare_name(name: str) -> Words:
     """A name's words as they are compared, without a title before two or more of them.
 
-    "Mr Souza" and "Mrs Souza" are two.
+    "Mr Souza" and "Mrs Souza" are two. "Ana's mom" is one word: she is nobody called Ana.
     """
     words = tuple(folded_name(name).split())
+    if any(word.endswith(("'s", "’s")) for word in words[:-1]):
+        return (" ".join(words),)
     return words[1:] if len(words) > 2 and words[0] in TITLED else words
 
 
@@ -60,10 +64,19 @@ def said_same(claim: Claim) -> Pair:
 
 def verdicts_of(claims: Iterable[Claim], known_at: datetime | None = None) -> dict[Pair, bool]:
     """For each pair that was spoken of, whether they are the same; the last word counts."""
+    return _verdicts(_merges(claims, known_at))
+
+
+def _merges(claims: Iterable[Claim], known_at: datetime | None) -> list[Claim]:
+    """What was known then of who is the same, and of who is not."""
+    said = (one for one in claims if one.predicate == SAME_AS and one.value)
+    return [one for one in said if _is_known(one, known_at)]
+
+
+def _verdicts(merges: Iterable[Claim]) -> dict[Pair, bool]:
     words: dict[Pair, list[Claim]] = defaultdict(list)
-    for claim in claims:
-        if claim.predicate == SAME_AS and claim.value and _is_known(claim, known_at):
-            words[said_same(claim)].append(claim)
+    for claim in merges:
+        words[said_same(claim)].append(claim)
     return {pair: _verdict(said) for pair, said in sorted(words.items()) if pair[0] != pair[1]}
 
 
@@ -75,6 +88,28 @@ def _verdict(said: Sequence[Claim]) -> bool:
         for one in said
         if not one.denies
     )
+
+
+def _led_by_merges(
+    leaders: dict[str, str], merges: Iterable[Claim], verdicts: Mapping[Pair, bool]
+) -> dict[str, str]:
+    """The leaders, but where entities were merged, what they were merged into leads.
+
+    That is what was not merged away itself, else what was merged into last.
+    """
+    into: dict[str, datetime] = {}
+    away: set[str] = set()
+    for one in merges:
+        pair = said_same(one)
+        if not one.denies and verdicts.get(pair) and leaders.keys() >= set(pair):
+            other = pair[0] if one.subject == pair[1] else pair[1]
+            into[other] = max(one.recorded_at, into.get(other, one.recorded_at))
+            away.add(one.subject)
+    if not into:
+        return leaders
+    last = sorted(into, key=lambda one: (one not in away, into[one], one))
+    best = {leaders[id]: id for id in last}
+    return {id: best.get(leader, leader) for id, leader in leaders.items()}
 
 
 def _is_known(claim: Claim, known_at: datetime | None) -> bool:
@@ -109,19 +144,21 @@ class _Union:
         members: dict[str, list[Entity]] = defaultdict(list)
         for id, entity in self._entities.items():
             members[self.top(id)].append(entity)
-        found = ((min(group, key=rank).id, group) for group in members.values())
-        return {one.id: leader for leader, group in found for one in group}
+        several = (group for group in members.values() if len(group) > 1)
+        found = ((min(group, key=rank).id, group) for group in several)
+        alone = {id: id for id in self._entities}
+        return alone | {one.id: leader for leader, group in found for one in group}
 
 
 def _by_root(
     entities: Iterable[Entity], known_at: datetime | None
-) -> dict[tuple[str | None, str], dict[Words, list[Entity]]]:
+) -> dict[tuple[str, str], dict[Words, list[Entity]]]:
     """People known then, by user and first word, then by all words of their names."""
-    found: dict[tuple[str | None, str], dict[Words, list[Entity]]] = {}
+    found: dict[tuple[str, str], dict[Words, list[Entity]]] = {}
     for one in entities:
         if one.type == EntityType.PERSON and (known_at is None or one.created_at <= known_at):
             words = bare_name(one.name) or ("",)
-            of_root = found.setdefault((one.user_id, words[0]), {})
+            of_root = found.setdefault((one.user_id or "", words[0]), {})
             of_root.setdefault(words, []).append(one)
     return found
 

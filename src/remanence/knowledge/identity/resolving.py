@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from remanence.knowledge.identity.grouping import TITLED, bare_name, groups, rank, said_same
-from remanence.knowledge.paging import every_claim
+from remanence.knowledge.identity.grouping import (
+    TITLED,
+    Words,
+    bare_name,
+    groups,
+    rank,
+    said_same,
+)
 from remanence.model.knowledge import Claim, Entity, EntityType, entity_id
 from remanence.model.predicates import SAME_AS
 from remanence.model.scope import Reach
 from remanence.ports.store import Knowledge
 
-PAGE = 1000
+ALL = 2**31 - 1  # a limit that leaves nothing out
 # So many people whose names begin with the same word are more than one.
 MANY = 100
 # How far a chain of merges is followed; each of them was made by somebody.
@@ -56,13 +62,34 @@ class Identity:
         )
 
     def same(
-        self, user_id: str | None, ids: Iterable[str], known_at: datetime | None = None
+        self,
+        user_id: str | None,
+        ids: Iterable[str],
+        known_at: datetime | None = None,
+        there: Iterable[Entity] = (),
     ) -> tuple[dict[str, str], dict[str, str]]:
-        """Who stands for these entities of a user, and the names of all that are concerned."""
+        """Who stands for these entities of a user, and the names of all that are concerned.
+
+        `there` are such of them as are read already.
+        """
         near = _Nearby(self._store, Reach(tenant=self._tenant, user_id=user_id))
+        near.hold(there)
         near.read(ids, ())
         leaders = groups(near.entities.values(), near.claims.values(), known_at)
         return leaders, {id: one.name for id, one in near.entities.items()}
+
+    def same_in(self, reach: Reach, entities: Sequence[Entity]) -> dict[str, str]:
+        """Who stands for these entities, and all they may be, to the user in reach.
+
+        What is shared is one with what the user calls so.
+        """
+        own = [one for one in entities if one.user_id == reach.user_id]
+        shared = [one for one in entities if one.user_id != reach.user_id]
+        leaders, _ = self.same(reach.user_id, [one.id for one in own], there=own)
+        theirs, _ = self.same(None, [one.id for one in shared], there=shared)
+        called = ((one, leaders.get(entity_id(reach.user_id, one.name))) for one in shared)
+        led = {theirs[one.id]: over for one, over in called if over and one.id in theirs}
+        return leaders | {id: led.get(over, over) for id, over in theirs.items()}
 
     def _resolve(self, user_id: str | None, name: str, known_at: datetime | None) -> Resolved:
         id = entity_id(user_id, name)
@@ -72,12 +99,13 @@ class Identity:
         wanted = name if name in near.entities else id
         everybody = near.entities if wanted in near.entities else near.entities | {id: asked}
         leaders = groups(everybody.values(), near.claims.values(), known_at)
-        group = [one for one in near.entities.values() if leaders[one.id] == leaders[wanted]]
-        return _resolved(group) if group else Resolved(ids=(), id=id, name=name)
+        leader = leaders[wanted]
+        group = [one for one in near.entities.values() if leaders[one.id] == leader]
+        return _resolved(group, leader) if group else Resolved(ids=(), id=id, name=name)
 
 
-def _resolved(group: Sequence[Entity]) -> Resolved:
-    first, *others = sorted(group, key=rank)
+def _resolved(group: Sequence[Entity], leader: str) -> Resolved:
+    first, *others = sorted(group, key=lambda one: (one.id != leader, rank(one)))
     aliases = dict.fromkeys(one.name for one in others if one.name != first.name)
     ids = (first.id, *(one.id for one in others))
     return Resolved(ids=ids, id=first.id, name=first.name, aliases=tuple(aliases))
@@ -89,7 +117,8 @@ class _Nearby:
     def __init__(self, store: Knowledge, reach: Reach) -> None:
         self._store = store
         self._reach = reach
-        self._roots: dict[str, list[Entity]] = {}
+        self._roots: dict[str, dict[str, Entity]] = {}
+        self._there: dict[str, Entity | None] = {}
         self.entities: dict[str, Entity] = {}
         self.claims: dict[str, Claim] = {}
 
@@ -101,22 +130,30 @@ class _Nearby:
             new |= self._alike([*people, *new.values()])
             new = {id: one for id, one in new.items() if id not in self.entities}
             self.entities |= new
-            said = [one for one in self._about(new) if one.predicate == SAME_AS and one.value]
+            said = [one for one in self._said_of(new) if one.value]
             self.claims |= {one.id: one for one in said}
             wanted = {id for one in said for id in said_same(one)} - self.entities.keys()
             people = ()
             if not wanted:
                 return
 
-    def _about(self, entities: Iterable[str]) -> Sequence[Claim]:
+    def _said_of(self, entities: Iterable[str]) -> list[Claim]:
         asked = list(entities)
-        return every_claim(self._store, self._reach, about=asked) if asked else []
+        if not asked:
+            return []
+        return self._store.claims(self._reach, about=asked, predicate=SAME_AS, limit=ALL)
+
+    def hold(self, entities: Iterable[Entity]) -> None:
+        """Entities that are read already."""
+        self._there |= {one.id: one for one in entities}
 
     def _by_id(self, ids: Iterable[str]) -> dict[str, Entity]:
-        asked = sorted(ids)
-        pages = (asked[at : at + PAGE] for at in range(0, len(asked), PAGE))
-        found = (self._store.entities(self._reach, page, limit=PAGE) for page in pages)
-        return {one.id: one for page in found for one in page}
+        asked = set(ids)
+        if new := sorted(asked - self._there.keys()):
+            self._there |= dict.fromkeys(new)
+            self.hold(self._store.entities(self._reach, new, limit=ALL))
+        found = ((id, self._there[id]) for id in asked)
+        return {id: one for id, one in found if one is not None}
 
     def _alike(self, people: Iterable[Entity]) -> dict[str, Entity]:
         """People who may be the same by name.
@@ -124,24 +161,33 @@ class _Nearby:
         Those whose names begin with the whole name, and those that differ in the title. Only if
         somebody's whole name begins this one do all that begin so matter.
         """
+        names = {bare_name(one.name) for one in people if one.type == EntityType.PERSON} - {()}
+        self._read_roots(names)
         found: dict[str, Entity] = {}
-        for words in {bare_name(one.name) for one in people if one.type == EntityType.PERSON}:
-            rooted = self._rooted(words[0]) if words else []
-            names = [(bare_name(one.name), one) for one in rooted]
-            short = any(len(name) < len(words) and _begins(name, words) for name, _ in names)
-            found |= {one.id: one for name, one in names if short or _begins(words, name)}
-            found |= self._by_id(self._id(form) for form in _titled(" ".join(words)))
+        for words in names:
+            rooted = [(bare_name(one.name), one) for one in self._roots[words[0]].values()]
+            short = any(len(name) < len(words) and _begins(name, words) for name, _ in rooted)
+            found |= {one.id: one for name, one in rooted if short or _begins(words, name)}
         return found
 
-    def _rooted(self, word: str) -> list[Entity]:
-        """People whose names begin with a word, each also with a title."""
-        if word not in self._roots:
-            begun = self._store.entities(self._reach, prefix=f"{word} ", limit=MANY)
-            begun += self._store.entities(self._reach, [self._id(word)])
-            bare = {" ".join(bare_name(one.name)) for one in begun}
-            titled = self._by_id(self._id(form) for name in bare for form in _titled(name))
-            self._roots[word] = list({one.id: one for one in (*begun, *titled.values())}.values())
-        return self._roots[word]
+    def _read_roots(self, names: Set[Words]) -> None:
+        """People whose names begin with the first word of these, each also with a title."""
+        new = {words[0] for words in names} - self._roots.keys()
+        begun = [
+            one
+            for word in new
+            for one in self._store.entities(self._reach, prefix=f"{word} ", limit=MANY)
+        ]
+        self.hold(begun)
+        begun += self._by_id(self._id(word) for word in new).values()
+        bare = {" ".join(words) for words in (*names, *(bare_name(one.name) for one in begun))}
+        titled = self._by_id(self._id(form) for name in bare for form in _titled(name))
+        for word in new:
+            self._roots[word] = {}
+        for one in (*begun, *titled.values()):
+            words = bare_name(one.name)
+            if words and words[0] in self._roots:
+                self._roots[words[0]][one.id] = one
 
     def _id(self, name: str) -> str:
         return entity_id(self._reach.user_id, name)

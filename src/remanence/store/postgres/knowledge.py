@@ -9,7 +9,7 @@ from remanence.model.knowledge import Claim, Entity, Mention
 from remanence.model.scope import Reach
 from remanence.store.claims import begins, claim_of, entity_of, is_narrow, known_ids, narrowed
 from remanence.store.conditions import Condition, joined
-from remanence.store.postgres.arrays import Array, int8s, uuids
+from remanence.store.postgres.arrays import Array, int8s, texts, uuids
 from remanence.store.postgres.database import Database
 from remanence.store.postgres.filters import statement
 from remanence.store.postgres.forgetting import forget, unknow
@@ -92,11 +92,12 @@ class PostgresKnowledge:
         *,
         about: Sequence[str] | None = None,
         subjects: Sequence[str] | None = None,
-        predicate: str | None = None,
+        predicate: str | Sequence[str] | None = None,
         ids: Sequence[str] | None = None,
         memories: Sequence[str] | None = None,
         limit: int = 1000,
         offset: int = 0,
+        newest_first: bool = False,
     ) -> list[Claim]:
         """Claims in reach in order of recording, ties by insertion."""
 
@@ -110,12 +111,14 @@ class PostgresKnowledge:
                 ends = _numbers(session, partitions, subjects)
                 parts.append(Condition("c.subject = ANY(?)", (ends,)))
             if predicate is not None:
-                parts.append(Condition("c.predicate = ?", (predicate,)))
+                names = [predicate] if isinstance(predicate, str) else predicate
+                parts.append(Condition("c.predicate = ANY(?)", (texts(names),)))
             if ids is not None:
                 parts.append(Condition("c.id = ANY(?)", (uuids(known_ids(ids)),)))
             if memories is not None:
                 parts.append(Condition("c.memory = ANY(?)", (_keys(session, memories),)))
-            rows = _found(session, "claims_in_reach", joined("AND", parts), limit, offset)
+            name = "latest_claims_in_reach" if newest_first else "claims_in_reach"
+            rows = _found(session, name, joined("AND", parts), limit, offset)
             return [self._claim(session, row) for row in rows]
 
         return self._database.read(reach.tenant, work) or []

@@ -32,7 +32,8 @@ class Learning:
         self._gone = [one for one in gone if one.before is not None]
         self._kept = [one for one in held.values() if one.before is not None and one.history]
         learnt = {packed_id(one.memory): one for one in batch.learnt}
-        self._learnt = [(one, held[id]) for id, one in learnt.items() if id in held]
+        there = [(one, held[id]) for id, one in learnt.items() if id in held]
+        self._learnt = [(one, at) for one, at in there if _is_read(one, at)]
         self._telling = Telling(session, batch.tenant, digest_key, only_named=True)
 
     def run(self) -> list[tuple[int, int]]:
@@ -123,6 +124,11 @@ def _check(learnt: Learnt, record: MemoryRecord) -> None:
         raise InvalidInput(f"What the memory {record.id} says is its own user's knowledge.")
     if any(packed_id(one.memory or "") != packed_id(record.id) for one in learnt.claims):
         raise InvalidInput(f"What the memory {record.id} says is found in it; name it there.")
+
+
+def _is_read(learnt: Learnt, held: Held) -> bool:
+    """Whether the memory still is what was read."""
+    return learnt.version is None or (held.now is not None and held.now.version == learnt.version)
 
 
 def _is_active(record: MemoryRecord | None) -> bool:

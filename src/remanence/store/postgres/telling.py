@@ -151,9 +151,19 @@ class Telling:
 
 
 def erase_silent(session: Session, numbers: Iterable[int]) -> int:
-    """Erase those of these entities that nothing is said of any more; how many."""
-    listed = set(numbers)
-    return len(session.rows("erase_silent_entities", numbers=int8s(listed))) if listed else 0
+    """Erase those of these entities that nothing is said of any more; how many rows.
+
+    A denial of what nobody says, and a merge with somebody of whom nothing else is known, are
+    nothing that is said: they would keep the words of what was erased.
+    """
+    listed, gone = set(numbers), 0
+    if not listed:
+        return 0
+    for idle in ("erase_idle_denials", "erase_idle_merges"):
+        said = session.rows(idle, numbers=int8s(listed))
+        listed |= spoken_of(said)
+        gone += len(said)
+    return gone + len(session.rows("erase_silent_entities", numbers=int8s(listed)))
 
 
 def spoken_of(claims: Iterable[Row]) -> set[int]:

@@ -104,27 +104,30 @@ class SqliteKnowledge:
         *,
         about: Sequence[str] | None = None,
         subjects: Sequence[str] | None = None,
-        predicate: str | None = None,
+        predicate: str | Sequence[str] | None = None,
         ids: Sequence[str] | None = None,
         memories: Sequence[str] | None = None,
         limit: int = 1000,
         offset: int = 0,
+        newest_first: bool = False,
     ) -> list[Claim]:
         """Claims in reach in order of recording, ties by insertion."""
         with self._database.reading() as connection:
             partitions = self._database.partitions(connection, reach)
-            parts = [_within("c", partitions, reach)]
+            parts, said = [_within("c", partitions, reach)], _of_predicates("c", predicate)
             if about is not None:
-                parts.append(_about(_numbers(connection, partitions, about)))
+                ends = _numbers(connection, partitions, about)
+                parts.append(_about(ends, _of_predicates("t", predicate)))
             if subjects is not None:
                 parts.append(_of_subjects(_numbers(connection, partitions, subjects)))
-            if predicate is not None:
-                parts.append(Condition("c.predicate = ?", (predicate,)))
+            if said is not None:
+                parts.append(said)
             if ids is not None:
                 parts.append(_among("c.id", bound_ids(known_ids(ids))))
             if memories is not None:
                 parts.append(_found_in(memories))
-            rows = _found(connection, "find_claims", joined("AND", parts), limit, offset)
+            name = "find_latest_claims" if newest_first else "find_claims"
+            rows = _found(connection, name, joined("AND", parts), limit, offset)
             return [self._claim(connection, row) for row in rows]
 
     def mentions(
@@ -224,8 +227,18 @@ def _numbers(
     return [number for (number,) in _found(connection, "numbers_of", condition)]
 
 
-def _about(numbers: Sequence[int]) -> Condition:
+def _of_predicates(table: str, predicate: str | Sequence[str] | None) -> Condition | None:
+    if predicate is None:
+        return None
+    if isinstance(predicate, str):
+        return Condition(f"{table}.predicate = ?", (predicate,))
+    names = orjson.dumps(list(predicate)).decode()
+    return Condition(f"{table}.predicate IN (SELECT value FROM json_each(?))", (names,))  # noqa: S608
+
+
+def _about(numbers: Sequence[int], said: Condition | None = None) -> Condition:
     ends = [_among(f"t.{end}", bound(numbers)) for end in ("subject", "object")]
+    ends = [end if said is None else joined("AND", [end, said]) for end in ends]
     found = " UNION ".join(f"SELECT t.key FROM claims AS t WHERE {one.sql}" for one in ends)  # noqa: S608
     return Condition(f"c.key IN ({found})", tuple(value for one in ends for value in one.values))
 

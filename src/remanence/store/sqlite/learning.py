@@ -32,6 +32,7 @@ class _Memory(NamedTuple):
     partition: int
     state: int
     updated_at: int
+    version: int
 
 
 class _Said(NamedTuple):
@@ -71,7 +72,8 @@ class Learning:
             return
         found = self._memories(one.memory for one in learnt)
         given = {packed_id(one.memory): one for one in learnt}
-        kept = [(one, found[id]) for id, one in given.items() if id is not None and id in found]
+        there = [(one, found[id]) for id, one in given.items() if id is not None and id in found]
+        kept = [(one, at) for one, at in there if one.version in (None, at.version)]
         self._replace([pair for pair in kept if pair[1].key not in self.inserted])
         told = [(memory.partition, entity) for one, memory in kept for entity in one.entities]
         for one, memory in kept:
@@ -134,9 +136,18 @@ class Learning:
         return gone + self._erase("delete_entities", numbers)
 
     def sweep(self) -> int:
-        """Remove the entities touched that nothing is said of any more; how many."""
+        """Remove the entities touched that nothing is said of any more; how many rows.
+
+        A denial of what nobody says, and a merge with somebody of whom nothing else is known, are
+        nothing that is said: they would keep the words of what was erased.
+        """
+        gone = 0
+        for idle in ("idle_denials", "idle_merges"):
+            if self._touched:
+                asked = (bound(list(self._touched)),)
+                gone += self.erase_claims(fetch_all(self._connection, idle, asked))
         touched, self._touched = self._touched, set()
-        return self._erase("delete_unsaid", list(touched))
+        return gone + self._erase("delete_unsaid", list(touched))
 
     def announce(self, partitions: Iterable[int]) -> None:
         """Move the feeds of partitions whose knowledge changed."""

@@ -198,6 +198,12 @@ class KnowledgeSuite:
         assert store.claims(EVERY) == expected
         paged = [store.claims(EVERY, limit=2, offset=at) for at in range(0, 8, 2)]
         assert [one for page in paged for one in page] == expected
+        assert store.claims(EVERY, newest_first=True) == expected[::-1]
+        assert store.claims(EVERY, newest_first=True, limit=3, offset=2) == expected[-3:-6:-1]
+        assert store.claims(EVERY, subjects=[ANA.id], newest_first=True, limit=2) == [
+            expected[-1],
+            expected[-2],
+        ]
         assert store.claims(EVERY, limit=0) == []
         assert store.claims(EVERY, offset=7) == []
 
@@ -238,6 +244,10 @@ class KnowledgeSuite:
         assert store.claims(reach, predicate="knows", subjects=[ANA.id]) == [one]
         assert store.claims(reach, predicate="likes", ids=[one.id, three.id]) == [three]
         assert len(store.claims(EVERY, predicate="knows")) == 4
+        both = ["likes", "knows", "knows", "hates"]
+        assert store.claims(reach, predicate=both) == [one, two, three, four]
+        assert store.claims(reach, predicate=both, about=[OSLO.id]) == [three, four]
+        assert store.claims(reach, predicate=[]) == []
         for nothing in ([], ["no id"], [str(new_id())]):
             assert store.claims(reach, subjects=nothing) == []
         for nobodys in ("", "Knows", "know_", "know%", "x' OR '1'='1"):

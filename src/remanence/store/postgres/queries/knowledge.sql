@@ -28,6 +28,12 @@ SELECT {claim} FROM (
     SELECT * FROM claims AS c WHERE {condition} ORDER BY c.recorded_at, c.key LIMIT %s OFFSET %s
 ) AS c {named_by_claim} ORDER BY c.recorded_at, c.key
 
+-- name: latest_claims_in_reach
+SELECT {claim} FROM (
+    SELECT * FROM claims AS c WHERE {condition}
+    ORDER BY c.recorded_at DESC, c.key DESC LIMIT %s OFFSET %s
+) AS c {named_by_claim} ORDER BY c.recorded_at DESC, c.key DESC
+
 -- name: mentions_in_reach
 SELECT e.id, m.id, m.happened_at, m.session_id FROM mentions AS n
 JOIN memories AS m ON m.tenant = n.tenant AND m.key = n.memory
@@ -219,6 +225,30 @@ DELETE FROM mentions WHERE tenant = %(tenant)s AND partition = ANY(%(partitions)
 -- name: erase_entities_in
 DELETE FROM entities WHERE tenant = %(tenant)s AND partition = ANY(%(partitions)s)
 RETURNING partition
+
+-- name: erase_idle_denials
+DELETE FROM claims AS c
+WHERE c.tenant = %(tenant)s AND c.subject = ANY(%(numbers)s) AND c.denies <> 0
+AND c.predicate <> 'same as' AND NOT EXISTS (
+    SELECT 1 FROM claims AS a WHERE a.tenant = c.tenant AND a.subject = c.subject
+    AND a.predicate = c.predicate AND a.denies = 0 AND (c.value = '' OR a.value = c.value)
+)
+RETURNING c.partition, c.subject, c.object
+
+-- name: erase_idle_merges
+DELETE FROM claims AS c USING entities AS e
+WHERE c.tenant = %(tenant)s AND e.tenant = c.tenant AND e.number = ANY(%(numbers)s)
+AND e.number IN (c.subject, c.object) AND c.predicate = 'same as' AND e.given = 0
+AND NOT EXISTS (
+    SELECT 1 FROM claims AS a WHERE a.tenant = e.tenant AND a.subject = e.number
+    AND a.predicate <> 'same as'
+)
+AND NOT EXISTS (
+    SELECT 1 FROM claims AS a WHERE a.tenant = e.tenant AND a.object = e.number
+    AND a.predicate <> 'same as'
+)
+AND NOT EXISTS (SELECT 1 FROM mentions AS n WHERE n.tenant = e.tenant AND n.entity = e.number)
+RETURNING c.partition, c.subject, c.object
 
 -- name: erase_silent_entities
 DELETE FROM entities AS e WHERE {is_silent_entity} AND e.number = ANY(%(numbers)s) RETURNING 1

@@ -36,7 +36,7 @@ SELECT {entity} FROM carray(?) AS wanted CROSS JOIN entities AS e ON e.id = want
 WHERE e.partition = ?
 
 -- name: memories_by_id
-SELECT m.id, m.key, m.partition, m.state, m.updated_at FROM carray(?) AS wanted
+SELECT m.id, m.key, m.partition, m.state, m.updated_at, m.version FROM carray(?) AS wanted
 CROSS JOIN memories AS m ON m.id = wanted.value
 CROSS JOIN partitions AS p ON p.id = m.partition
 WHERE p.tenant = ?
@@ -73,6 +73,23 @@ DELETE FROM mentions WHERE memory IN (SELECT value FROM carray(?))
 NOT EXISTS (SELECT 1 FROM claims WHERE subject = number)
 AND NOT EXISTS (SELECT 1 FROM claims WHERE object = number)
 AND NOT EXISTS (SELECT 1 FROM mentions WHERE entity = number)
+
+-- name: idle_denials
+SELECT c.key, c.partition, c.subject, c.object FROM carray(?) AS w
+CROSS JOIN claims AS c ON c.subject = w.value
+WHERE c.denies AND c.predicate <> 'same as' AND NOT EXISTS (
+    SELECT 1 FROM claims AS a WHERE a.subject = c.subject AND a.predicate = c.predicate
+    AND NOT a.denies AND (c.value = '' OR a.value = c.value)
+)
+
+-- name: idle_merges
+SELECT DISTINCT c.key, c.partition, c.subject, c.object FROM carray(?) AS w
+CROSS JOIN entities AS e ON e.number = w.value
+CROSS JOIN claims AS c ON c.predicate = 'same as' AND (c.subject = e.number OR c.object = e.number)
+WHERE e.given = 0
+AND NOT EXISTS (SELECT 1 FROM claims AS a WHERE a.subject = e.number AND a.predicate <> 'same as')
+AND NOT EXISTS (SELECT 1 FROM claims AS a WHERE a.object = e.number AND a.predicate <> 'same as')
+AND NOT EXISTS (SELECT 1 FROM mentions AS n WHERE n.entity = e.number)
 
 -- name: delete_unsaid
 DELETE FROM entities
@@ -129,6 +146,13 @@ SELECT {claim} FROM (
     SELECT c.key FROM claims AS c WHERE {condition} ORDER BY c.recorded_at, c.key LIMIT ? OFFSET ?
 ) AS chosen CROSS JOIN claims AS c ON c.key = chosen.key {named_by_claim}
 ORDER BY c.recorded_at, c.key
+
+-- name: find_latest_claims
+SELECT {claim} FROM (
+    SELECT c.key FROM claims AS c WHERE {condition}
+    ORDER BY c.recorded_at DESC, c.key DESC LIMIT ? OFFSET ?
+) AS chosen CROSS JOIN claims AS c ON c.key = chosen.key {named_by_claim}
+ORDER BY c.recorded_at DESC, c.key DESC
 
 -- name: find_mentions
 SELECT e.id, m.id, m.happened_at, m.session_id FROM carray(?) AS wanted
