@@ -57,15 +57,33 @@ def test_metrics() -> None:
     assert reciprocal_rank(RANKED, {"z"}) == 0
 
 
-def test_the_regression_finds_the_direction_that_made_the_labels() -> None:
+def test_the_regression_finds_the_direction_that_chose_the_gold() -> None:
     rng = np.random.default_rng(11)
-    figures = rng.normal(size=(4000, 3)) * [1, 10, 1] + [0, 5, 0]
-    gold = rng.random(4000) < 1 / (1 + np.exp(-(2 * figures[:, 0] - 0.1 * (figures[:, 1] - 5) - 3)))
-    fitted = fit(figures, gold, np.ones(4000), np.full(3, 0.1), np.zeros(3))
+    figures = rng.normal(size=(1000, 20, 3)) * [1, 10, 1] + [0, 5, 0]
+    worth = 2 * figures[..., 0] - 0.1 * figures[..., 1] + rng.gumbel(size=(1000, 20))
+    gold = worth == worth.max(axis=1, keepdims=True)
+    starts = np.arange(0, 20_000, 20)
+    fitted = fit(
+        figures.reshape(-1, 3), gold.ravel(), starts, np.ones(20_000), np.full(3, 0.1), np.zeros(3)
+    )
     true = fitted.weight / fitted.scale
-    assert true[0] == pytest.approx(2, rel=0.15)
-    assert true[1] == pytest.approx(-0.1, rel=0.25)
-    assert abs(true[2]) < 0.15
+    assert true[0] == pytest.approx(2, rel=0.1)
+    assert true[1] == pytest.approx(-0.1, rel=0.15)
+    assert abs(true[2]) < 0.1
+    scores = fitted.score(figures.reshape(-1, 3))
+    assert np.median(scores[gold.ravel()]) > 0 > np.median(scores[~gold.ravel()])
+
+
+def test_what_is_the_same_for_a_whole_pool_teaches_nothing() -> None:
+    rng = np.random.default_rng(5)
+    figures = rng.normal(size=(200, 10, 2))
+    figures[..., 1] = rng.normal(size=(200, 1))
+    gold = figures[..., 0] == figures[..., 0].max(axis=1, keepdims=True)
+    gold[figures[:, 0, 1] > 0, 0] = True
+    rows = figures.reshape(-1, 2)
+    fitted = fit(rows, gold.ravel(), np.arange(0, 2000, 10), np.ones(2000), np.ones(2), np.zeros(2))
+    assert fitted.weight[0] > 0.5
+    assert abs(fitted.weight[1]) < 1e-6
 
 
 def test_locomo_evidence_is_repaired_and_captions_are_part_of_the_text(tmp_path: Path) -> None:

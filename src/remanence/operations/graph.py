@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import partial
 
 from remanence.model.graph import Node, Relation, Resolved, Subgraph
+from remanence.operations.facts import ABOUT_TIME
 from remanence.operations.knowledge_responses import (
     Communities,
     Likenesses,
@@ -75,8 +76,8 @@ class Relate(Place):
     source: str = given("from whom or what", ..., positional=True)
     relation: str = given("such as works at, sister, reports to", ..., positional=True)
     target: str = given("to whom or what", ..., positional=True)
-    valid_from: datetime | None = given("since when")
-    valid_to: datetime | None = given("until when")
+    valid_from: str | None = given(f"since when: {ABOUT_TIME}")
+    valid_to: str | None = given(f"until when: {ABOUT_TIME}")
     confidence: float = given("0 to 1: how sure it is", 1.0)
     trust: float = given("0 to 1: how far whoever says so is trusted", 1.0)
     source_memory: str | None = given("the id of the memory that says so")

@@ -78,7 +78,7 @@ class Evidence:
     ) -> list[Known]:
         """What holds of several entities then, newest first, for each of them that is one.
 
-        This is for prompts, which ask at every turn: it reads no more than `MOST` claims. Of those
+        This is for prompts, which ask at every turn, so `MOST` claims are read at a time. Of those
         about whom there are more, the latest count, and the latest of what has one value. With
         `objects`, facts come in which they are the object, where those are few.
         """

@@ -19,7 +19,7 @@ _DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
 def name_of(what: str, value: object) -> str:
     """A name that says something once case, accents and blanks are gone."""
     name = " ".join(accept.text_of(what, value, MAX_NAME).split())
-    if not folded_name(name):
+    if not folded_name(name) or not any(c.isprintable() and c != " " for c in name):
         raise InvalidInput(f"{what} {name[:40]!r} has no letter, digit or sign to be told by.")
     return name
 
@@ -60,9 +60,12 @@ def period_of(valid_from: object, valid_to: object) -> tuple[When | None, When |
 
 def check_period(began: When | None, ended: When | None) -> None:
     """Refuse a time that ends before it starts."""
-    if began and ended and began.start and ended.end and ended.end < began.start:
+    if began is None or ended is None or began.start is None or ended.end is None:
+        return
+    earlier = ended.start is not None and ended.start < began.start
+    if ended.end < began.start or (ended.end == began.start and earlier):
         raise InvalidInput(
-            f"It would end ({ended.end:%Y-%m-%d}) before it starts ({began.start:%Y-%m-%d}); "
+            f"It would end ({ended}) before it starts ({began}); "
             "give a valid_to that is not before valid_from."
         )
 

@@ -21,7 +21,7 @@ _INSTEAD = {NOTE: "observe(name, text)", SAME_AS: "merge(name, into)"}
 def name_of(what: str, value: object) -> str:
     """A name that something can be found by, on one line."""
     name = " ".join(accept.text_of(what, value, MAX_NAME).split())
-    if not folded_name(name):
+    if not folded_name(name) or not any(c.isprintable() and c != " " for c in name):
         raise InvalidInput(f"{what} {name[:40]!r} has no letter, digit or sign to be told by.")
     return name
 

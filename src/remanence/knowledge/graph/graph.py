@@ -10,16 +10,16 @@ from uuid import UUID
 
 from remanence.clock import Clock
 from remanence.errors import Conflict, InvalidInput, NotFound
+from remanence.knowledge.facts.given import period_of
 from remanence.knowledge.graph import likeness
 from remanence.knowledge.graph.asking import (
-    moment_or_none,
     name_of,
     relation_name,
     texts_of,
     unknown,
 )
 from remanence.knowledge.graph.reading import GraphReading
-from remanence.knowledge.graph.stating import THING, Stating, exactly, merged_into, standing
+from remanence.knowledge.graph.stating import THING, Stating, merged_into, standing
 from remanence.knowledge.graph.view import View, relation_of
 from remanence.knowledge.identity import ALL
 from remanence.model.accept import MAX_LABEL, id_of, label_of, text_of, truth_of
@@ -118,8 +118,8 @@ class Graph(GraphReading):
         relation: str,
         target: str,
         *,
-        valid_from: datetime | None = None,
-        valid_to: datetime | None = None,
+        valid_from: datetime | str | None = None,
+        valid_to: datetime | str | None = None,
         confidence: float = 1.0,
         trust: float = 1.0,
         source_memory: str | None = None,
@@ -136,12 +136,7 @@ class Graph(GraphReading):
         label = relation_name(relation)
         a = self._stating.entity(name_of("source", source), THING, scope)
         b = self._stating.object(name_of("target", target), label, scope)
-        began, ended = (
-            moment_or_none("valid_from", valid_from),
-            moment_or_none("valid_to", valid_to),
-        )
-        if began and ended and ended < began:
-            raise InvalidInput("valid_to must not lie before valid_from.")
+        began, ended = period_of(valid_from, valid_to)
         claim = self._stating.relation(
             a,
             label,
@@ -149,8 +144,8 @@ class Graph(GraphReading):
             scope,
             confidence=unit_interval("confidence", confidence),
             trust=unit_interval("trust", trust),
-            began=exactly(began),
-            ended=exactly(ended),
+            began=began,
+            ended=ended,
             memory=None if source_memory is None else id_of(source_memory),
         )
         self._store.know(self._tenant, [a, b], [claim])

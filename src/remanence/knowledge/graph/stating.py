@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from remanence.clock import Clock
-from remanence.model.knowledge import Claim, Entity, EntityType, When, entity_id, folded_name
+from remanence.model.knowledge import Claim, Entity, EntityType, entity_id, folded_name
 from remanence.model.predicates import NOTE, SAME_AS, phrase, predicate_of
 from remanence.model.scope import Scope
 
@@ -125,11 +125,6 @@ def merged_into(id: str, merges: Sequence[Claim]) -> set[str]:
     while new := {one.subject for one in merges if one.object in found} - found:
         found |= new
     return found
-
-
-def exactly(moment: datetime | None) -> When | None:
-    """A time that is known to the moment, if it is known."""
-    return None if moment is None else When(start=moment, end=moment)
 
 
 def _thing(claim: Claim) -> tuple[str, str, str]:
