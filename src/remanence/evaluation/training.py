@@ -18,7 +18,6 @@ from remanence.recall.ask import query_of
 from remanence.recall.columns import ALONE as NO_SESSION
 from remanence.recall.scene import Scene
 from remanence.recall.signals import SIGNALS, WORDY, extents_of, measure
-from remanence.recall.understand import Question
 
 # A LongMemEval corpus has one question, a LoCoMo conversation some two hundred.
 DATASET_WEIGHT = {"longmemeval": 15.0}
@@ -28,9 +27,9 @@ ALONE_WEIGHT = 0.2
 # How firmly weights are held to their prior, which is zero for most: the few questions with a
 # date cannot teach that a memory of that time is worth more, nor those that name a thing that
 # what is tied to it is.
-RIDGE = 100.0
-WORDY_RIDGE = 1000.0
-PRIOR_RIDGE = 100_000.0
+RIDGE = 10.0
+WORDY_RIDGE = 100.0
+PRIOR_RIDGE = 10_000.0
 LEFT_OUT = 1e12
 MATCHING = frozenset(
     {
@@ -39,7 +38,9 @@ MATCHING = frozenset(
         *("around.words", "around.share", "around.session"),
     }
 )
-PRIOR = {"time": 0.6, "time.words": 0.2, "time.said": 0.16, "graph": 0.1}
+PRIOR = {"time": 0.5, "time.words": 0.15, "time.said": 0.14}
+# The same for a signal so rare that its scale says nothing: what the full signal is worth.
+WHOLE_PRIOR = {"graph": 1.0}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,9 +112,11 @@ def train(samples: Sequence[Sample], names: Sequence[str] = SIGNALS) -> Fitted:
     it so, to make up for another, it is left out and the rest is fitted again.
     """
     ridge = np.array([_ridge(name) for name in names])
+    fitted: Fitted | None = None
     while True:
-        fitted = _fitted(samples, names, ridge)
+        fitted = _fitted(samples, names, ridge, fitted)
         wrong = [n for n, weight in enumerate(_least(fitted, names)) if weight < -1e-6]
+        wrong = [n for n in wrong if ridge[n] < LEFT_OUT]
         if not wrong:
             return fitted
         ridge[wrong] = LEFT_OUT
@@ -130,7 +133,12 @@ def _least(fitted: Fitted, names: Sequence[str]) -> list[float]:
     return least
 
 
-def _fitted(samples: Sequence[Sample], names: Sequence[str], ridge: NDArray[np.float64]) -> Fitted:
+def _fitted(
+    samples: Sequence[Sample],
+    names: Sequence[str],
+    ridge: NDArray[np.float64],
+    before: Fitted | None,
+) -> Fitted:
     usable = _usable(samples)
     if not usable:
         raise InvalidInput(
@@ -138,36 +146,29 @@ def _fitted(samples: Sequence[Sample], names: Sequence[str], ridge: NDArray[np.f
             "beside memories that do not answer it."
         )
     figures = np.concatenate([sample.figures for sample in usable])
-    gold = np.concatenate([sample.gold for sample in usable])
-    weight = np.concatenate([np.full(len(s.ids), _weight(s.dataset)) for s in usable])
-    prior = np.array([PRIOR.get(name, 0.0) for name in names])
-    sorts = np.concatenate([np.tile(_sort(s.probe), (len(s.ids), 1)) for s in usable])
-    only_teach = np.full(sorts.shape[1], RIDGE)
-    fitted = fit(
-        np.column_stack([figures, sorts]),
-        gold,
-        weight,
-        np.append(ridge, only_teach),
-        np.append(prior, np.zeros_like(only_teach)),
+    return fit(
+        figures,
+        np.concatenate([sample.gold for sample in usable]),
+        np.cumsum([0, *(len(sample.ids) for sample in usable[:-1])]),
+        np.concatenate([np.full(len(s.ids), _weight(s.dataset)) for s in usable]),
+        ridge,
+        _prior(names, figures),
+        None if before is None else before.weight,
     )
-    count = len(names)
-    return Fitted(fitted.mean[:count], fitted.scale[:count], fitted.weight[:count], fitted.base)
 
 
-def _sort(probe: Probe) -> tuple[float, ...]:
-    """What sort of question it is: the same for its whole pool, so that it only teaches.
+def _prior(names: Sequence[str], figures: NDArray[np.float32]) -> NDArray[np.float64]:
+    columns = zip(names, figures.T, strict=True)
+    return np.array([PRIOR.get(name, 0.0) + _whole(name, column) for name, column in columns])
 
-    Some sorts have fewer answers than others among what looks alike. Unless that is accounted for,
-    what tells those answers apart is taken to count against a memory.
-    """
-    asked = Question(probe.question, probe.now)
-    return float(asked.wants_time), float(asked.period is not None), float(asked.wants_several)
+
+def _whole(name: str, column: NDArray[np.float32]) -> float:
+    return WHOLE_PRIOR[name] * float(column.std()) if name in WHOLE_PRIOR else 0.0
 
 
 def _usable(samples: Sequence[Sample]) -> list[Sample]:
-    """Those with gold in their pool; none where nothing but gold is there to compare."""
-    found = [sample for sample in samples if sample.gold.any()]
-    return found if any(not sample.gold.all() for sample in found) else []
+    """Those with gold in their pool, and something else to compare it with."""
+    return [sample for sample in samples if sample.gold.any() and not sample.gold.all()]
 
 
 def _weight(dataset: str) -> float:
@@ -176,7 +177,7 @@ def _weight(dataset: str) -> float:
 
 
 def _ridge(name: str) -> float:
-    if name in PRIOR:
+    if name in PRIOR or name in WHOLE_PRIOR:
         return PRIOR_RIDGE
     return WORDY_RIDGE if name.endswith(WORDY) else RIDGE
 

@@ -14,6 +14,7 @@ from remanence.recall.lexical import Rows, WordScores
 
 BY_WORDS = 200
 BY_TIME = 100
+BY_GRAPH = 50
 LEADERS = 40
 POOL = 150
 
@@ -21,6 +22,8 @@ POOL = 150
 SESSION_SHARE = 0.3
 PREVIOUS_SHARE = 0.3
 TIME_SHARE = 0.3
+SPEAKER_SHARE = 0.2
+GRAPH_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +32,15 @@ class Pool:
 
     rows: Rows
     considered: Rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lures:
+    """What else speaks for rows: the question's time, who said it, what its names lead to."""
+
+    in_period: Rows
+    people: frozenset[int]
+    graph: FloatArray  # by row, or empty
 
 
 def dense_by_row(columns: Columns, nearest: Nearest | None) -> FloatArray:
@@ -47,16 +59,14 @@ def choose_pool(
     allowed: NDArray[np.bool_],
     words: WordScores,
     nearest: Nearest | None,
-    in_period: Rows,
+    lures: Lures,
     size: int,
     least: int,
 ) -> Pool:
     """The `size` most promising rows; at least `least` of them whenever that many are allowed."""
     dense = dense_by_row(columns, nearest)
-    rows = _gather(columns, allowed, words, nearest, in_period)
-    promise = _promise(columns, rows, dense, words)
-    if len(in_period):
-        promise += TIME_SHARE * np.isin(rows, in_period)
+    rows = _gather(columns, allowed, words, nearest, lures)
+    promise = _promise(columns, rows, dense, words) + _lured(columns, rows, lures)
     order = np.argsort(-promise, kind="stable")
     chosen = rows[order[:size]]
     if len(chosen) < least:
@@ -69,16 +79,17 @@ def _gather(
     allowed: NDArray[np.bool_],
     words: WordScores,
     nearest: Nearest | None,
-    in_period: Rows,
+    lures: Lures,
 ) -> Rows:
     totals = words.totals if allowed.all() else np.where(allowed, words.totals, 0)
     by_words = _largest(totals, BY_WORDS)
     by_vector = columns.rows_of(nearest.keys) if nearest is not None else by_words[:0]
-    recent = in_period[np.argsort(-totals[in_period], kind="stable")[:BY_TIME]]
+    recent = lures.in_period[np.argsort(-totals[lures.in_period], kind="stable")[:BY_TIME]]
+    by_graph = _largest(lures.graph.astype(np.float64), BY_GRAPH)
     leaders = np.concatenate([by_words[:LEADERS], by_vector[:LEADERS]])
     leaders = leaders[leaders >= 0]
     around = [columns.neighbours(leaders, offset) for offset in (-2, -1, 1, 2)]
-    rows = np.unique(np.concatenate([by_words, by_vector, recent, *around]))
+    rows = np.unique(np.concatenate([by_words, by_vector, recent, by_graph, *around]))
     rows = rows[rows >= 0]
     return np.asarray(rows[allowed[rows]], np.int64)
 
@@ -105,6 +116,17 @@ def _promise(
         + PREVIOUS_SHARE * share_of_best(previous),
         np.float64,
     )
+
+
+def _lured(columns: Columns, rows: Rows, lures: Lures) -> NDArray[np.float64]:
+    promise = np.zeros(len(rows))
+    if len(lures.in_period):
+        promise += TIME_SHARE * np.isin(rows, lures.in_period)
+    if lures.people:
+        promise += SPEAKER_SHARE * np.isin(columns.speaker[rows], list(lures.people))
+    if len(lures.graph):
+        promise += GRAPH_SHARE * lures.graph[rows]
+    return promise
 
 
 def session_values(columns: Columns, rows: Rows, by_session: FloatArray) -> FloatArray:

@@ -21,7 +21,11 @@ LEADING = 3
 CHATTY = 100
 TALKATIVE = 500
 WINDOW = (-2, -1, 0, 1, 2)
+STRETCH = (-3, -2, -1, 1)
 DAY = 86_400_000_000
+# A time said more vaguely than in so many days, or than so often the question's own, says little.
+VAGUE_DAYS = 32
+VAGUE_TIMES = 4
 
 
 def figures_of(values: NDArray[Any]) -> FloatArray:
@@ -46,6 +50,7 @@ class Scene:
     evidence: Evidence
     token_weights: FloatArray
     people: frozenset[int]
+    reached: FloatArray  # by row, how strongly the question's names lead there, or empty
     degraded: str = ""
 
     @property
@@ -120,11 +125,29 @@ class Scene:
         return np.where(self.bare, covered, compared)
 
     @cached_property
+    def late_around(self) -> FloatArray:
+        """The same with the best of the stretch of talk it stands in, as far as that was read."""
+        if not self.token_weights.any():
+            return self.late_pair
+        best = self.matches
+        for offset in STRETCH:
+            there = self.evidence.at(self.evidence.matches, self._around(offset))
+            best = np.maximum(best, there)
+        return np.where(self.bare, self.late_pair, weighted(best, self.token_weights))
+
+    @cached_property
     def speaker_named(self) -> FloatArray:
         """1 where the speaker is a person the question names."""
         if not self.people:
             return np.zeros(len(self.rows), np.float32)
         return flagged(np.isin(self.columns.speaker[self.rows], list(self.people)))
+
+    @cached_property
+    def graph(self) -> FloatArray:
+        """How strongly the names in the question lead to each memory."""
+        if not len(self.reached):
+            return np.zeros(len(self.rows), np.float32)
+        return self.reached[self.rows]
 
     def session_best(self, values: FloatArray) -> FloatArray:
         """Mean of the three best values of each memory's session among the pool."""
@@ -148,14 +171,26 @@ class Scene:
 
     @cached_property
     def date_match(self) -> FloatArray:
-        """1 inside the time the question speaks of, falling with the distance outside."""
+        """1 inside the time the question speaks of, falling with the distance outside.
+
+        A memory is of the time it was said at, and of the time it speaks of.
+        """
         period = self.question.period
         if period is None:
             return np.zeros(len(self.rows), np.float32)
         start, end = period.start.timestamp() * 1e6, period.end.timestamp() * 1e6
         happened = self.columns.happened[self.rows]
         gap = np.maximum(np.maximum(start - happened, happened - end), 0)
+        gap = np.minimum(gap, self._gap_of_said(start, end))
         return figures_of(np.exp(-gap / max(end - start, 3 * DAY)))
+
+    def _gap_of_said(self, start: float, end: float) -> NDArray[np.float64]:
+        """How far the time each memory speaks of lies from that one; infinite without one."""
+        first = self.columns.said_from[self.rows] * float(DAY)
+        last = self.columns.said_to[self.rows] * float(DAY)
+        vague = max(VAGUE_TIMES * (end - start), VAGUE_DAYS * DAY)
+        said = (last > first) & (last - first <= vague)
+        return np.where(said, np.maximum(np.maximum(start - last, first - end), 0), np.inf)
 
     @cached_property
     def flags(self) -> NDArray[np.uint8]:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from remanence.errors import EmbedderError
 from remanence.model.embedding import Fingerprint, FloatArray, QueryEmbedding
 from remanence.model.hit import Hits, Understanding
 from remanence.model.query import Query
@@ -15,20 +14,22 @@ from remanence.ports.embedder import Embedder
 from remanence.ports.store import Store
 from remanence.ports.vector_index import Nearest, VectorIndex
 from remanence.recall.answer import Answer, found_in, hits_of, memories_of
-from remanence.recall.candidates import POOL, Pool, choose_pool
+from remanence.recall.candidates import POOL, Lures, Pool, choose_pool
 from remanence.recall.columns import Columns
 from remanence.recall.conditions import Mask, allowed, microseconds
 from remanence.recall.diversity import diversified
 from remanence.recall.evidence import Evidence, no_evidence, read_evidence
 from remanence.recall.freshness import Freshness
 from remanence.recall.lexical import Rows, WordScores
+from remanence.recall.links import LEADERS, LinkReader, joined, raised
 from remanence.recall.ranked import Ranked
 from remanence.recall.ranker import Ranker
 from remanence.recall.results import ResultCache
 from remanence.recall.scene import Scene
 from remanence.recall.signals import extents_of, measure
 from remanence.recall.understand import Question
-from remanence.recall.views import Views
+from remanence.recall.views import View, Views
+from remanence.recall.wordings import Wordings
 from remanence.text.words import terms
 
 # In a small partition every cosine is at hand; in a large one the best few are read and scored.
@@ -65,6 +66,7 @@ class Recall:
         self._index_lock = threading.Lock()
         self.ranker = ranker
         self.views = Views(store, views_budget)
+        self._links = LinkReader(store)
 
     @property
     def index(self) -> VectorIndex | None:
@@ -90,10 +92,10 @@ class Recall:
         return hits_of(answer, memories_of(self._store, answer.found))
 
     def _answer(self, query: Query, question: Question) -> Answer:
-        embedded, lost = self._embed(query.text)
-        scenes = self._scenes(query, question, embedded)
+        wordings = Wordings(self._embedder)
+        scenes = self._scenes(query, question, wordings)
         ranked = self.chosen(query, self.rank(query, scenes)) if scenes else None
-        degraded = dict.fromkeys([*lost, *(s.degraded for s in scenes if s.degraded)])
+        degraded = dict.fromkeys([*wordings.lost, *(s.degraded for s in scenes if s.degraded)])
         return Answer(
             found=found_in(ranked, self.ranker) if ranked is not None else (),
             understood=_understood(question, scenes),
@@ -102,8 +104,7 @@ class Recall:
 
     def scenes(self, query: Query) -> list[Scene]:
         """The pools of a search, before they are ranked."""
-        embedded, _ = self._embed(query.text)
-        return self._scenes(query, Question(query.text, query.now), embedded)
+        return self._scenes(query, Question(query.text, query.now), Wordings(self._embedder))
 
     def rank(self, query: Query, scenes: list[Scene]) -> Ranked:
         """Every memory of the pools with its score, best first."""
@@ -122,23 +123,16 @@ class Recall:
             return ranked.first(diversified(ranked.scores, vectors, query.limit, query.diversity))
         return ranked.first(np.arange(min(enough, query.limit)))
 
-    def _embed(self, text: str) -> tuple[QueryEmbedding | None, tuple[str, ...]]:
-        try:
-            return self._embedder.embed_query(text), ()
-        except EmbedderError as error:
-            return None, (f"vectors: {error}",)
-
-    def _scenes(
-        self, query: Query, question: Question, embedded: QueryEmbedding | None
-    ) -> list[Scene]:
+    def _scenes(self, query: Query, question: Question, wordings: Wordings) -> list[Scene]:
         partitions = self._store.partitions(query.reach)
-        found = (self._scene(query, question, embedded, partition) for partition in partitions)
+        found = (self._scene(query, question, wordings, partition) for partition in partitions)
         return [scene for scene in found if scene is not None]
 
     def _scene(
-        self, query: Query, question: Question, embedded: QueryEmbedding | None, partition: int
+        self, query: Query, question: Question, wordings: Wordings, partition: int
     ) -> Scene | None:
-        columns = self.views.columns(partition)
+        view = self.views.view(partition)
+        columns = view.columns
         mask = allowed(query, columns, self._store, partition)
         if not mask.any():
             return None
@@ -147,14 +141,25 @@ class Recall:
         words = WordScores(columns, question.terms, found, most)
         people = frozenset(question.people(columns.lexicons.speakers))
         plain = words.without(_name_terms(columns, people))
+        asked = question.in_voice_of(columns.lexicons.speakers.names[n] for n in people)
+        embedded = wordings.embedded(asked.text)
         nearest = self._nearest(query, columns, mask, embedded, partition)
         size = max(POOL, query.limit * 3 // 2)
         times = _in_period(columns, mask, question)
-        pool = choose_pool(columns, mask, plain, nearest, times, size, query.limit)
+        graph = _reached(view, question)
+        lures = Lures(times, people, graph)
+        pool = choose_pool(columns, mask, plain, nearest, lures, size, query.limit)
+        first = pool.rows[:LEADERS]
+        tenant = query.reach.tenant
+        rows, strength = self._links.linked(tenant, partition, columns, first, query.now)
+        pool = joined(pool, rows, mask)
+        graph = raised(graph, rows, strength, len(columns))
         evidence = self._evidence(partition, columns, pool, embedded)
-        weights = _token_weights(question, words, embedded)
+        weights = _token_weights(asked, words, embedded)
         told = "" if nearest is None else nearest.degraded
-        return Scene(question, partition, columns, pool, plain, evidence, weights, people, told)
+        return Scene(
+            question, partition, columns, pool, plain, evidence, weights, people, graph, told
+        )
 
     def _nearest(
         self,
@@ -197,6 +202,17 @@ def _in_period(columns: Columns, mask: Mask, question: Question) -> Rows:
         return np.zeros(0, np.int64)
     start, end = microseconds(period.start), microseconds(period.end)
     return np.flatnonzero(mask & (columns.happened >= start) & (columns.happened < end))
+
+
+def _reached(view: View, question: Question) -> FloatArray:
+    """How strongly the names in the question reach each row; empty if they reach none."""
+    keys, strength = view.associations.reached(question.text, len(view.columns))
+    if not len(keys):
+        return np.zeros(0, np.float32)
+    reached = np.zeros(len(view.columns), np.float32)
+    rows = view.columns.rows_of(keys)
+    reached[rows[rows >= 0]] = strength[rows >= 0]
+    return reached
 
 
 def _token_weights(

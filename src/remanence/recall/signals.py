@@ -14,7 +14,7 @@ import numpy as np
 from remanence.model.embedding import FloatArray
 from remanence.recall.columns import ALONE, ROLES
 from remanence.recall.scene import WINDOW, Scene, figures_of, flagged
-from remanence.text.flags import NAMES, NUMBER, QUESTION
+from remanence.text.flags import NAMES, NUMBER, QUESTION, TIME
 
 LEADERS = 3
 
@@ -28,6 +28,7 @@ class Extents:
     session_words: float
     late: tuple[float, float]
     pair: tuple[float, float]
+    around: tuple[float, float]
     pairs: FloatArray  # of every memory, ascending
     centre: FloatArray  # the direction of the memories that look best so far
 
@@ -45,9 +46,16 @@ def extents_of(scenes: Sequence[Scene]) -> Extents:
         session_words=_best(np.concatenate([s.session_words for s in scenes])),
         late=_range(late),
         pair=_range(pairs),
+        around=_around(scenes),
         pairs=np.sort(pairs),
         centre=_centre(scenes, first),
     )
+
+
+def _around(scenes: Sequence[Scene]) -> tuple[float, float]:
+    """Only where the question asks when: nothing else needs it, and it takes a while."""
+    values = [s.late_around for s in scenes if s.question.wants_time]
+    return _range(np.concatenate(values)) if values else (0.0, 0.0)
 
 
 def _best(values: FloatArray) -> float:
@@ -115,6 +123,20 @@ def _by_user(s: Scene) -> FloatArray:
     return flagged((s.columns.role[s.rows] != ROLES["assistant"]) | ~nameless)
 
 
+def _says_when(s: Scene, e: Extents) -> FloatArray:
+    if not s.question.wants_time:
+        return np.zeros(len(s.rows), np.float32)
+    return s.has(TIME) * _spread(s.late_around, e.around)
+
+
+def _words_then(s: Scene, e: Extents) -> FloatArray:
+    """The words of a memory, or of the question it answers: "two" is about what was asked."""
+    if s.question.period is None:
+        return s.date_match
+    told = np.maximum(s.words_at(0), s.words_at(-1) * _answers(s))
+    return figures_of(s.date_match * told / e.words)
+
+
 def _when(wanted: bool, figures: FloatArray) -> FloatArray:
     return figures if wanted else np.zeros_like(figures)
 
@@ -154,15 +176,29 @@ BASIC: Mapping[str, Callable[[Scene, Extents], FloatArray]] = {
     "form.number": lambda s, e: s.has(NUMBER),
     "form.number.wanted": lambda s, e: _when(s.question.wants_number, s.has(NUMBER)),
     "form.names.wanted": lambda s, e: _when(s.question.wants_name, s.has(NAMES)),
+    "form.names": lambda s, e: s.has(NAMES),
+    "form.time": lambda s, e: s.has(TIME),
+    "form.weight": lambda s, e: s.columns.importance[s.rows],
+    "graph": lambda s, e: s.graph,
     "time": lambda s, e: s.date_match,
-    "time.words": lambda s, e: s.date_match * s.words_at(0) / e.words,
+    "time.words": _words_then,
+    "time.told": lambda s, e: s.date_match * s.has(TIME),
+    "time.said": _says_when,
 }
 
 # Each signal again, times how wordy the partition is: what counts in chat counts less in essays.
 WORDY = ".wordy"
+# Some again when the question wants several things: they are said here and there, so that who said
+# it counts more, and what was said around it less.
+SEVERAL = ".several"
+_SEVERAL = (
+    *("speaker", "tokens.speaker", "tokens.pair.speaker", "vector.session", "tokens.session"),
+    *("around.session", "around.words", "form.position", "form.names", "form.time", "form.weight"),
+)
 SIGNALS: tuple[str, ...] = (
     *BASIC,
-    *(name + WORDY for name in BASIC if not name.startswith("time")),
+    *(name + WORDY for name in BASIC if not name.startswith(("time", "graph"))),
+    *(name + SEVERAL for name in _SEVERAL),
 )
 
 
@@ -171,12 +207,18 @@ def measure(scene: Scene, extents: Extents, names: Sequence[str]) -> FloatArray:
 
     A memory without vectors (not embedded yet) has NaN where one would be needed.
     """
-    basic = {name.removesuffix(WORDY) for name in names}
-    found = {name: BASIC[name](scene, extents) for name in basic}
+    factor = {WORDY: scene.wordiness, SEVERAL: float(scene.question.wants_several)}
+    split = [_split(name) for name in names]
+    found = {name: BASIC[name](scene, extents) for name in {name for name, _ in split}}
     figures = np.empty((len(scene.rows), len(names)), np.float32)
-    for column, name in enumerate(names):
-        values = found[name.removesuffix(WORDY)]
-        figures[:, column] = values * scene.wordiness if name.endswith(WORDY) else values
+    for column, (name, times) in enumerate(split):
+        figures[:, column] = found[name] * factor.get(times, 1.0)
         if name.startswith("vector"):
             figures[scene.bare, column] = np.nan
     return figures
+
+
+def _split(name: str) -> tuple[str, str]:
+    """A signal's basic name and what it is multiplied by."""
+    ending = next((end for end in (WORDY, SEVERAL) if name.endswith(end)), "")
+    return name.removesuffix(ending), ending

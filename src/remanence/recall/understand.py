@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
 from remanence.recall.columns import Lexicon, plain_words
+from remanence.recall.manner import in_first_person, wants_several
 from remanence.text import cues, dates
 from remanence.text.names import mentions_name
 from remanence.text.words import is_stop_word, query_terms, terms, word_spans
@@ -51,9 +52,19 @@ class Question:
         return dates.recency_cue(self.text)
 
     @cached_property
+    def wants_time(self) -> bool:
+        """Whether the answer is a time."""
+        return dates.asks_when(self.text)
+
+    @cached_property
     def wants_number(self) -> bool:
         """Whether the answer is likely a number or a date."""
-        return dates.asks_when(self.text) or cues.asks_how_many(self.text)
+        return self.wants_time or cues.asks_how_many(self.text)
+
+    @cached_property
+    def wants_several(self) -> bool:
+        """Whether the answer is likely a list or a count."""
+        return wants_several(self.text)
 
     @cached_property
     def wants_name(self) -> bool:
@@ -69,6 +80,12 @@ class Question:
         """Which of these speakers the question names."""
         shared = speakers.sharing(plain_words(self.text))
         return [n for n in shared if mentions_name(self.text, speakers.names[n])]
+
+    def in_voice_of(self, names: Iterable[str]) -> Question:
+        """The same question as these people would put it; what they said was said by "I"."""
+        told = [_called(self.text, plain_words(name)) for name in names]
+        text = in_first_person(self.text, told)
+        return self if text == self.text else Question(text, self.now)
 
     def worth(self, span: tuple[int, int], idf: Mapping[str, float], least: float) -> float:
         """What a token is worth that stands there: the idf of its word, 0 if it says when."""
@@ -88,3 +105,8 @@ class Question:
             for start, end in word_spans(self.text)
             if not is_stop_word(self.text[start:end])
         ]
+
+
+def _called(text: str, name: Sequence[str]) -> Sequence[str]:
+    """A name's words from the one on that the text says, titles before it left out."""
+    return next((name[n:] for n, word in enumerate(name) if mentions_name(text, word)), ())

@@ -5,19 +5,26 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from typing import Protocol
 from weakref import WeakValueDictionary
 
-from remanence.ports.store import RecallSource
+from remanence.ports.store import KnowledgeSource, RecallSource
+from remanence.recall.associations import Associations, associations_of, moved
 from remanence.recall.columns import Columns, changed, columns_of
 
 FEED_STEP = 5_000
 
 
+class Source(RecallSource, KnowledgeSource, Protocol):
+    """The store as views read it."""
+
+
 @dataclass(frozen=True, slots=True)
 class View:
-    """A partition's columns as they were at a position of its feed."""
+    """A partition's columns and associations as they were at a position of its feed."""
 
     columns: Columns
+    associations: Associations
     position: int
     nbytes: int
 
@@ -35,7 +42,7 @@ class Views:
     Partitions are read one by one, yet no search waits for the reading of another partition.
     """
 
-    def __init__(self, source: RecallSource, budget_bytes: int) -> None:
+    def __init__(self, source: Source, budget_bytes: int) -> None:
         self._source = source
         self._budget = budget_bytes
         self._lock = threading.Lock()
@@ -50,6 +57,10 @@ class Views:
 
     def columns(self, partition: int) -> Columns:
         """The partition's columns, every write up to now included."""
+        return self.view(partition).columns
+
+    def view(self, partition: int) -> View:
+        """The partition's columns and associations, every write up to now included."""
         newest = self._source.position(partition)
         held, gate = self._known(partition)
         if held is None or held.position < newest:
@@ -59,7 +70,7 @@ class Views:
                     held = self._moved(partition, held, newest)
                     with self._lock:
                         self._hold(partition, held)
-        return held.columns
+        return held
 
     def _known(self, partition: int) -> tuple[View | None, _Gate]:
         with self._lock:
@@ -73,11 +84,11 @@ class Views:
         entries = [] if held is None else self._source.changes(partition, held.position, FEED_STEP)
         if held is None or len(entries) == FEED_STEP:
             columns = columns_of(self._source.traits(partition))
-            return View(columns, newest, columns.nbytes)
-        keys = {entry.key for entry in entries}
-        traits = list(self._source.traits(partition, sorted(keys)))
-        columns = changed(held.columns, keys, traits)
-        return View(columns, entries[-1].seq if entries else newest, columns.nbytes)
+            return _view(columns, associations_of(self._source, partition), newest)
+        keys = sorted({entry.key for entry in entries})
+        columns = changed(held.columns, keys, list(self._source.traits(partition, keys)))
+        associations = moved(held.associations, self._source, partition, keys)
+        return _view(columns, associations, entries[-1].seq if entries else newest)
 
     def _hold(self, partition: int, view: View) -> None:
         self._drop(partition)
@@ -89,3 +100,7 @@ class Views:
     def _drop(self, partition: int) -> None:
         held = self._held.pop(partition, None)
         self._bytes -= held.nbytes if held is not None else 0
+
+
+def _view(columns: Columns, associations: Associations, position: int) -> View:
+    return View(columns, associations, position, columns.nbytes + associations.nbytes)

@@ -1,0 +1,101 @@
+"""What the most promising memories are linked with: by having been used together, or by callers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from remanence.errors import NotFound
+from remanence.model.embedding import FloatArray
+from remanence.model.memory import MemoryRecord, Related
+from remanence.ports.store import Links, RecallSource
+from remanence.recall.associations import DECAY, NOTHING
+from remanence.recall.candidates import Pool
+from remanence.recall.columns import Columns
+from remanence.recall.lexical import Rows
+
+# Each costs a read of its own.
+LEADERS = 2
+MOST = 10
+# As the layer fades them that draws memories closer which are used together.
+TOGETHER = "used_together"
+DAILY = 0.95
+
+
+class Source(Links, RecallSource, Protocol):
+    """The store as links are read."""
+
+
+class LinkReader:
+    """Reads what memories are linked with; cheap where there are none. Thread-safe.
+
+    Once a tenant was seen to have links it is taken to have some.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._linking: set[str] = set()
+
+    def linked(
+        self, tenant: str, partition: int, columns: Columns, leaders: Rows, now: datetime
+    ) -> tuple[Rows, FloatArray]:
+        """The rows that these are linked with, each once, and how strongly, `DECAY` at most."""
+        if not self._links_in(tenant):
+            return NOTHING
+        records = self._source.records(partition, columns.key[leaders].tolist())
+        found = dict(_strengths(self._source, partition, records, now))
+        rows = columns.rows_of(np.array(list(found), np.int64))
+        strength = np.array(list(found.values()), np.float32)
+        return rows[rows >= 0], strength[rows >= 0]
+
+    def _links_in(self, tenant: str) -> bool:
+        if tenant not in self._linking and any(True for _ in self._source.links(tenant)):
+            self._linking.add(tenant)
+        return tenant in self._linking
+
+
+def _strengths(
+    source: Source, partition: int, records: dict[int, MemoryRecord], now: datetime
+) -> Iterator[tuple[int, float]]:
+    """Key and strength of what is linked with these memories, the strongest link last."""
+    links = [link for record in records.values() for link in _links(source, record)]
+    for link in sorted(links, key=lambda link: left_of(link, now)):
+        place = source.key_of(link.memory.tenant, link.memory.id)
+        if place is not None and place[0] == partition:
+            yield place[1], DECAY * left_of(link, now)
+
+
+def _links(source: Source, record: MemoryRecord) -> Sequence[Related]:
+    with suppress(NotFound):  # erased just now
+        return source.related(record.tenant, record.id, type=None, direction="both", limit=MOST)
+    return ()
+
+
+def left_of(link: Related, now: datetime) -> float:
+    """How strong a link is now: what was used together fades when it is so no more."""
+    if link.type != TOGETHER:
+        return link.strength
+    days = max((now - link.since).total_seconds(), 0.0) / 86_400
+    return link.strength * float(DAILY**days)
+
+
+def joined(pool: Pool, rows: Rows, allowed: NDArray[np.bool_]) -> Pool:
+    """The pool with those of these rows that may be found."""
+    if not len(rows):
+        return pool
+    fresh = np.setdiff1d(rows[allowed[rows]], pool.rows)
+    return Pool(np.concatenate([pool.rows, fresh]), np.union1d(pool.considered, fresh))
+
+
+def raised(by_row: FloatArray, rows: Rows, strength: FloatArray, size: int) -> FloatArray:
+    """How strongly each row is reached, with what links add to it, 1 at most."""
+    if not len(rows):
+        return by_row
+    total = by_row.copy() if len(by_row) else np.zeros(size, np.float32)
+    np.add.at(total, rows, strength)
+    return np.minimum(total, np.float32(1))
