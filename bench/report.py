@@ -1,6 +1,7 @@
 """Writes docs/benchmarks.md and its plots from bench/results/recall.json and speed.json.
 
 rem bench recall --data … --json > bench/results/recall.json
+rem bench facts --json > bench/results/facts.json
 python bench/speed.py --out bench/results/speed.json
 python bench/report.py
 """
@@ -53,7 +54,9 @@ def main() -> None:
     recall_plot(recall)
     growth_plot(speed["sizes"])
     scale = json.loads((RESULTS / "scale.json").read_text())
-    page = page_head() + recall_part(recall) + speed_part(speed) + scale_part(scale)
+    facts = json.loads((RESULTS / "facts.json").read_text())["data"]
+    page = page_head() + recall_part(recall) + facts_part(facts)
+    page += speed_part(speed) + scale_part(scale)
     (ROOT / "docs" / "benchmarks.md").write_text(page, encoding="utf-8")
 
 
@@ -178,6 +181,37 @@ def shown(value: Any) -> str:
     if value is None:
         return "–"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def facts_part(facts: Mapping[str, Any]) -> str:
+    lines = [
+        "\n## Facts\n",
+        "Sentences and update scenarios written for the project, read by rules alone "
+        "(`rem bench facts`). The rules were made with the tuning part; the part kept out was not "
+        "looked at. A sentence counts for every fact that a careful reader would keep; a scenario "
+        "tells 3 to 8 statements in order and asks what holds, what held at a date, and whether "
+        "anything unrelated was retired.\n",
+    ]
+    for split, found in facts["sentences"].items():
+        lines += [
+            f"### {split}\n",
+            *table(
+                ["sort", "sentences", "facts", "precision", "recall", "times right", "ms"],
+                [
+                    [name, f"{s['sentences']}", f"{s['facts']}"]
+                    + [f"{s[key]:.3f}" for key in ("precision", "recall", "times", "ms")]
+                    for name, s in found.items()
+                ],
+            ),
+            "",
+        ]
+    head = ["update scenarios", "scenarios", "questions", "current", "past", "retired", "unknown"]
+    keys = ("scenarios", "questions", "current", "past", "retired", "unknown")
+    rows = [
+        [split, *(f"{u[key]:.3f}" if key in ("current", "past") else f"{u[key]}" for key in keys)]
+        for split, u in facts["updates"].items()
+    ]
+    return "\n".join([*lines, *table(head, rows), ""])
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -545,8 +545,8 @@ class AsyncGraph(AsyncLayer):
         relation: str,
         target: str,
         *,
-        valid_from: datetime | None = None,
-        valid_to: datetime | None = None,
+        valid_from: datetime | str | None = None,
+        valid_to: datetime | str | None = None,
         confidence: float = 1.0,
         trust: float = 1.0,
         source_memory: str | None = None,
@@ -565,7 +565,7 @@ class AsyncGraph(AsyncLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
     ) -> int: ...
-    async def delete(self, name: str, *, user_id: str | None = None) -> int: ...
+    async def erase(self, name: str, *, user_id: str | None = None) -> int: ...
     async def merge(
         self, name: str, into: str, *, reason: str | None = None, user_id: str | None = None
     ) -> Node: ...

@@ -144,3 +144,10 @@ def test_i_am_who_spoke_last_where_there_is_no_session(memory: Memory) -> None:
         [{"role": "user", "name": "Eva", "content": "I live in Braga."}], user_id="user-8f3a"
     )
     assert _known(memory, "Where do I live?", user_id="user-8f3a") == ["Eva lives in Braga"]
+
+
+def test_ones_mom_is_reached_without_a_name(memory: Memory) -> None:
+    memory.add("My mom lives in Braga.", speaker="Eva", user_id="eva")
+    memory.add_messages([{"role": "user", "name": "Eva", "content": "Hi"}], user_id="eva")
+    told = _known(memory, "Where does my mom live?", user_id="eva")
+    assert told == ["Eva's mom lives in Braga"]

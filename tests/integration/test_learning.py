@@ -304,3 +304,19 @@ def test_an_erased_memory_leaves_no_words_in_what_was_said_of_its_facts(
         told = repr(list(memory.parts.store.scan_knowledge(memory.tenant))).lower()
     assert "quux" not in told
     assert "zebulonia" not in told
+
+
+def test_messages_of_one_moment_are_told_in_their_order(memory: Memory) -> None:
+    texts = ["I live in Porto.", "Actually, I live in Lisbon."]
+    memory.add_messages([{"name": "Ana", "content": t, "at": NOW - DAY} for t in texts], **ANA)
+    assert _lives(memory) == ["Lisbon"]
+
+
+def test_hearsay_does_not_take_the_place_of_ones_own_words(
+    memory: Memory, clock: FixedClock
+) -> None:
+    _said(memory, "I live in Lisbon.")
+    clock.at = NOW + DAY
+    _said(memory, "Bob thinks I live in Oslo.")
+    _said(memory, "Ana lives in Bern.", role="assistant", speaker="Rem")
+    assert _lives(memory) == ["Lisbon"]

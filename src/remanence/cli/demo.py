@@ -110,7 +110,7 @@ def _show_facts(memory: Memory, name: str) -> None:
 
     say("")
     say(Text(f"What is known of {name}:", style="bold"))
-    for fact in memory.facts.timeline(name, user_id=USER)[:FACTS]:
+    for fact in memory.facts.about(name, user_id=USER, limit=FACTS):
         when = f"  {fact.when}" if fact.when else ""
         say(Text(f"   {fact.text}").append(when, style="green"))
 

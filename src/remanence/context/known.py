@@ -69,7 +69,8 @@ class Known:
         if onward:
             there = self._store.entities(_of_all_agents(asking.reach), onward, limit=NEXT)
             self._gather(found, asking, there, wanted, further=True)
-        return [fact for _, fact in sorted(found.values(), key=_order)[:MOST]]
+        told = [fact for _, fact in sorted(found.values(), key=_order) if not _is_hollow(fact)]
+        return told[:MOST]
 
     def _gather(
         self,
@@ -142,6 +143,11 @@ def speakers_of(names: Iterable[str | None], user_id: str | None) -> tuple[str, 
     """Who "I" may be: those who spoke as the user, else the user by id."""
     spoken = [name for name in names if name]
     return tuple(dict.fromkeys([*spoken, user_id or SELF]))
+
+
+def _is_hollow(fact: Fact) -> bool:
+    """Whether it only says that Ana's mother is "Ana's mom", which leads on but tells nothing."""
+    return fact.object.startswith(f"{fact.subject}'s ")
 
 
 def _moment(question: str, now: datetime) -> datetime:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from remanence.knowledge.extract.reading import read
 from remanence.knowledge.extract.statement import Named, NameFinder, Reader, Reading, Statement
-from remanence.model.knowledge import Claim, Entity, EntityType, Learnt, entity_id
+from remanence.knowledge.extract.wording import retold
+from remanence.model.knowledge import Claim, Entity, EntityType, FactKind, Learnt, entity_id
 from remanence.model.memory import Kind, MemoryRecord, State
 from remanence.model.predicates import phrase
 from remanence.remember.tool_calls import OF_MEMORY
@@ -20,6 +22,10 @@ SELF = "user"  # who speaks, when nobody says who
 # What people and notes say. Summaries and reflections only repeat it.
 READ = frozenset({Kind.MESSAGE, Kind.EPISODIC, Kind.SEMANTIC})
 UNHEARD = frozenset({"assistant", "system", "tool", "function", "developer"})
+# What a client calls its model is nobody's name.
+NO_NAMES = UNHEARD | {"ai", "bot", "chatbot", "chatgpt", "gpt", "llm", "model", "agent"}
+RETOLD = 0.6  # trust in what a named assistant says: it knows it from somebody else
+TICK = timedelta(microseconds=1)
 RECENT = 3  # people last spoken of, whom "she" may mean in the next message
 
 
@@ -85,7 +91,11 @@ class Learner:
             return []
         refused: Counter[str] = Counter()
         recent: dict[str | None, list[Named]] = {}
-        found = [self._learnt(record, self._reading(record, recent, refused)) for record in records]
+        readings = [self._reading(record, recent, refused) for record in records]
+        found = [
+            self._learnt(record, reading)
+            for record, reading in zip(_in_order(records), readings, strict=True)
+        ]
         with self._lock:
             self._refused.update(refused)
         return found
@@ -111,7 +121,8 @@ class Learner:
 
     def _learnt(self, record: MemoryRecord, reading: Reading) -> Learnt:
         names = reading.names if self._entities else ()
-        statements = _distinct(reading.statements) if self._relations else []
+        said_here = [*reading.statements, *reading.implied] if self._relations else []
+        statements = _distinct(_retold(one, speaker_of(record)) for one in said_here)
         said = [name for one in statements for name in (one.subject, one.object) if name]
         return Learnt(
             memory=record.id,
@@ -124,6 +135,15 @@ class Learner:
         return claim_of(record, said, str(self._new_id()), self._origin)
 
 
+def _in_order(records: Iterable[MemoryRecord]) -> Iterator[MemoryRecord]:
+    """The records, those of one moment a little apart: what was said later counts as later."""
+    seen: Counter[tuple[str | None, datetime]] = Counter()
+    for record in records:
+        moment = (record.user_id, record.happened_at)
+        yield replace(record, happened_at=record.happened_at + seen[moment] * TICK)
+        seen[moment] += 1
+
+
 def unheard(record: MemoryRecord) -> str | None:
     """Why a memory is not read at all; None if it is."""
     if record.kind not in READ:
@@ -132,7 +152,8 @@ def unheard(record: MemoryRecord) -> str | None:
         return "memory's own tools"
     if record.role in ("tool", "function", "system", "developer"):
         return f"role {record.role}"
-    if record.role in UNHEARD and record.speaker is None:
+    named = record.speaker is not None and record.speaker.strip().casefold() not in NO_NAMES
+    if record.role in UNHEARD and not named:
         return "the assistant's words"
     return None
 
@@ -154,7 +175,7 @@ def claim_of(record: MemoryRecord, said: Statement, id: str, origin: str) -> Cla
         text=phrase(said.subject.text, said.predicate, said.value),
         kind=said.kind,
         confidence=said.confidence,
-        trust=record.trust,
+        trust=record.trust * said.trust * (RETOLD if record.role in UNHEARD else 1.0),
         observed_at=record.happened_at,
         recorded_at=record.created_at if record.version == 1 else record.updated_at,
         began=said.began,
@@ -166,6 +187,13 @@ def claim_of(record: MemoryRecord, said: Statement, id: str, origin: str) -> Cla
         agent_id=record.agent_id,
         session_id=record.session_id,
     )
+
+
+def _retold(said: Statement, speaker: Named) -> Statement:
+    """An act without the speaker's "my" and "me", which nobody else could read."""
+    if said.kind not in (FactKind.EVENT, FactKind.PLAN):
+        return said
+    return replace(said, value=retold(said.value, speaker.text, own=said.subject == speaker))
 
 
 def _distinct(statements: Iterable[Statement]) -> list[Statement]:

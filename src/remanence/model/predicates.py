@@ -64,6 +64,7 @@ _TABLE = (
     Predicate(name="relationship status", holds=ONE, noun=True),
     # home and origin
     Predicate(name="lives in", holds=ONE, object=PLACE),
+    Predicate(name="address", holds=ONE, noun=True),
     Predicate(name="is from", holds=ONCE, object=PLACE),
     Predicate(name="born in", holds=ONCE, object=PLACE),
     Predicate(name="born on", holds=ONCE),
@@ -78,7 +79,7 @@ _TABLE = (
     # likes
     Predicate(name="likes", object=TOPIC, kind=FactKind.PREFERENCE, opposite="dislikes"),
     Predicate(name="dislikes", object=TOPIC, kind=FactKind.PREFERENCE, opposite="likes"),
-    Predicate(name="diet", holds=ONE, kind=FactKind.PREFERENCE, noun=True),
+    Predicate(name="diet", kind=FactKind.PREFERENCE, noun=True),
     # what one has and can
     Predicate(name="has", object=THING),
     Predicate(name="has pet", object=THING),

@@ -433,6 +433,12 @@ class TestDisputes:
 
 
 class TestOnce:
+    def test_the_time_is_told_as_the_first_did(self, told: Told) -> None:
+        first = told("Rome", "2020-01-01", predicate="born in", began="1990-01-01")
+        later = told("Rome", "2020-01-02", predicate="born in", began="1990")
+        for claims in ([first, later], [later, first]):
+            assert [one.began for one in facts(claims)] == [first.began]
+
     def test_values_of_one_trust_are_disputed(self, told: Told) -> None:
         claims = [
             told("Rome", "2020", predicate="born in"),

@@ -257,7 +257,7 @@ def _timeless(key: str, said: Sequence[Said]) -> Stretch:
     """A value that always was: it starts only if somebody told when."""
     started = min((one.start for one in said if one.is_dated and one.start), default=None)
     stretch = Stretch(key, started, None, None)
-    for one in said:
+    for one in sorted(said, key=lambda one: one.order):
         stretch.join(Span(one, one.start))
     return stretch
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from remanence.knowledge.extract.openers import after_openers, head_at, past
 from remanence.knowledge.extract.phrases import UPPER
-from remanence.knowledge.extract.prefixes import prefix_at
+from remanence.knowledge.extract.prefixes import HEARD, prefix_at, source_of
 from remanence.knowledge.extract.subjects import Subject, either, subject_at
 from remanence.knowledge.extract.tables.kin import KIN, OTHERS
 from remanence.knowledge.extract.tables.listing import words
@@ -98,6 +98,8 @@ def clauses(sentence: str) -> list[Clause]:
                 before.since = True
             if before is not None and before.subject is None and not before.refusal:
                 clause.lead = f"{before.text}, "
+                if by := source_of(before.text):
+                    clause.source, clause.sure = by, HEARD
             found.append(clause)
         elif before is not None:
             found[-1] = _longer(before, sentence[before.start : end])

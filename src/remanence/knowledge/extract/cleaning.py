@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from remanence.knowledge.extract.another import without_others
+
 MAX_SENTENCES = 40
 MAX_SENTENCE = 600
 MAX_TEXT = 12_000
@@ -21,14 +23,18 @@ _SAID = re.compile(
 )
 _END = re.compile(
     r"(?<=[a-z0-9)\]'\"%][.!?…])[\"'”’)]*\s+(?=[^a-z\s]|i\b|i'|my\b)"
-    r"|(?<=[.!?…A-Z][!?…])\s+|(?<=\w\.)(?=[A-Z][a-z]+ )|\s*\n[\s*•·-]*|(?<=[\u2600-\U0001faff])\s+"
+    r"|(?<=[.!?…A-Z][!?…])\s+|(?<=\.\.)\s+(?=[^a-z\s.]|my\b)|(?<=\w\.)(?=[A-Z][a-z]+ )"
+    r"|\s*\n[\s*•·-]*|(?<=[\u2600-\U0001faff])\s+"
 )
 _TITLE_END = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|Prof|St|vs|e\.g|i\.e|etc|Jr|Sr|No)\.$")
 
 
-def sentences(text: str, refused: Counter[str]) -> list[str]:
-    """The sentences worth reading, in order; what was left out is counted."""
-    text = _plain(text[: MAX_TEXT + 1], refused)
+def sentences(text: str, refused: Counter[str], speaker: str = "") -> list[str]:
+    """The sentences worth reading, in order; what was left out is counted.
+
+    What others than the speaker say in it as "I" is left out.
+    """
+    text = _plain(text[: MAX_TEXT + 1], refused, speaker)
     found = _joined([part.strip() for part in _END.split(text[:MAX_TEXT])])
     short = [one for one in found if one and len(one) <= MAX_SENTENCE]
     left = len([one for one in found if one]) - len(short[:MAX_SENTENCES])
@@ -37,7 +43,7 @@ def sentences(text: str, refused: Counter[str]) -> list[str]:
     return short[:MAX_SENTENCES]
 
 
-def _plain(text: str, refused: Counter[str]) -> str:
+def _plain(text: str, refused: Counter[str], speaker: str) -> str:
     text = text.replace("’", "'").replace("‘", "'").replace("\u00a0", " ")
     if "`" in text or "~~~" in text:
         text = _counted(_INLINE_CODE, _counted(_FENCED, text, "code", refused), "code", refused)
@@ -45,7 +51,7 @@ def _plain(text: str, refused: Counter[str]) -> str:
         text = _counted(_ADDRESS, text, "address", refused)
     if ">" in text:
         text = _counted(_QUOTED_LINE, text, "quoted", refused)
-    return _unquoted(text, refused)
+    return without_others(_unquoted(text, refused), speaker, refused)
 
 
 def _counted(pattern: re.Pattern[str], text: str, reason: str, refused: Counter[str]) -> str:

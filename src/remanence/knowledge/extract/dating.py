@@ -19,12 +19,26 @@ _SINCE = re.compile(
     r"|\ball (?:my|his|her|our) li(?:fe|ves)\b",
     re.IGNORECASE,
 )
+_PARTLY = re.compile(
+    r"\bnot (?:only|just|merely|simply|quite|exactly|really|sure|even)\b|\byet\b|\balone\b"
+    r"|\b(?:every|full-?time|all the time|on (?:mon|tues|wednes|thurs|fri|satur|sun|week)\w+)\b",
+    re.IGNORECASE,
+)
+# Where "I don't live in Porto" ends what held; "I don't have a car" names no car.
+_DENIABLE = frozenset(
+    ["lives in", "works at", "works as", "studies at", "studies", "member of", "allergic to",
+     "has condition", "takes", "diet", "speaks", "plays", "married to", "engaged to", "dating",
+     "boss"]
+)  # fmt: skip
 _ANYMORE = re.compile(r"\b(?:any ?more|any longer|these days|now)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Dated:
-    """When it began and ended, or why nothing is said."""
+    """When it began and ended, or why nothing is said.
+
+    A denial says nothing, and yet has an end: that of what was said before.
+    """
 
     began: When | None = None
     ended: When | None = None
@@ -41,7 +55,8 @@ def dated(found: Found, group: VerbGroup, times: Times, at: datetime, clause: Cl
         over = group.no_longer or (_ANYMORE.search(rest) and group.tense is Tense.PRESENT)
         if aspect is Aspect.STATE and over:
             return Dated(began=None, ended=times.since or times.point or When(end=at))
-        return Dated(refusal="negation")
+        denial = aspect is Aspect.STATE and _is_denial(found, group, clause)
+        return Dated(ended=When(end=at) if denial else None, refusal="negation")
     if aspect is Aspect.STATE:
         return _state(group, times, at, since=clause.since or _SINCE.search(rest) is not None)
     reader = {
@@ -52,6 +67,15 @@ def dated(found: Found, group: VerbGroup, times: Times, at: datetime, clause: Cl
     if aspect is Aspect.START and when == Dated() and _JUST.search(clause.text, 0, group.end):
         return Dated(began=When(end=at))
     return when
+
+
+def _is_denial(found: Found, group: VerbGroup, clause: Clause) -> bool:
+    """Whether a present state is plainly denied of what is named: "I don't live in Porto"."""
+    said = clause.subject.match if clause.subject else None
+    several = said is not None and (said["also"] or said["other"])
+    plain = group.tense is Tense.PRESENT and not (group.able or group.hedged or group.always)
+    named = found.predicate in _DENIABLE and bool(found.value)
+    return plain and named and not several and _PARTLY.search(clause.text) is None
 
 
 def loose(found: Found, at: datetime) -> Dated:
@@ -113,7 +137,7 @@ def _plan(group: VerbGroup, times: Times, at: datetime) -> Dated:
     if group.tense is Tense.USED:
         return Dated(refusal="no longer planned")
     point = times.point
-    return Dated(began=point if point and point.end and point.end > at else None)
+    return Dated(ended=point if point and point.end and point.end > at else None)
 
 
 def _ever(group: VerbGroup, times: Times, at: datetime) -> Dated:

@@ -28,20 +28,24 @@ _JOKE = re.compile(
     r"(?:^|\s)/s\b|\b(?:just|only) kidding\b|\bj/?k\b|\byeah,? right\b|\bas if\b|\bi'm joking\b"
     r"|\bjust joking\b|🙄|\bnot!$|\bin your dreams\b|\boh sure\b|\b(?:and|then) i'm the (?:queen"
     r"|king|pope)\b"
-    r"|\bsaid no ?one ever\b|\bsarcas",
+    r"|\bsaid no ?one ever\b|\bsarcas|\b(?:lol|haha),? not really\b|\bnot really,? (?:lol|haha)\b",
     re.IGNORECASE,
 )
 _STORY = re.compile(
     r"\b(?:in|from) (?:the|this|that|my|a|an|her|his) (?:\w+ ){0,2}(?:book|novel|story|film|movie"
     r"|series|game|play|episode|comic|dream|musical|anime|cartoon|poem|song|script"
     r"|campaign)\b(?=,? "
-    r"(?:i |the|a |he|she|they|there|[A-Z]\w+))|\bmy character\b|\bthe (?:hero|heroine|protagonist"
-    r"|narrator|main character|villain)\b|\bonce upon a time\b|\b(?:i|we) (?:dreamt|dreamed|had a "
-    r"dream) (?:that|i|we|about)\b|\brole-?play|\bpretend(?:ing|ed)?\b|\bfor example\b|\be\.g\.",
+    r"(?:i\b|we\b|the|a |he|she|they|there|[A-Z]\w+))|\bmy character\b|\bthe (?:hero|heroine"
+    r"|protagonist|narrator|main character|villain)\b|\bonce upon a time\b"
+    r"|\b(?:i|we) (?:dreamt|dreamed|had a dream) (?:that|i|we|about)\b|\brole-?play"
+    r"|\bpretend(?:ing|ed)?\b|\bfor example\b|\be\.g\.",
     re.IGNORECASE,
 )
 _SUPPOSED = re.compile(
-    r"(?:^|[\s,])(?:if|unless|imagine|suppose|supposing|what if|let's say|say i|wish|wishes|wished"
+    r"^(?:(?:and|but|so|oh|well),? )?(?:had|were|should) (?:i|we|he|she|it|they) "
+    r"|\bin (?:another|a different|my next|a past|a parallel|an alternate|an ideal|a perfect"
+    r"|my other) (?:life|world|universe|timeline)\b|\b(?:given|had i) the chance\b|\bas long as\b"
+    r"|(?:^|[\s,])(?:if|unless|imagine|suppose|supposing|what if|let's say|say i|wish|wishes|wished"
     r"|as though|provided that|assuming|in case|hypothetically|otherwise|whether|wonder"
     r"|wondering)\b",
     re.IGNORECASE,

@@ -23,6 +23,7 @@ _SPAN = r"(?:few |past |last |while|long|couple|year|month|week|decade|day)"
 CUT = re.compile(
     r"\s*(?:[|.;:!?()\[\]…\n—–]|\s-\s|,?\s(?:because|cause|but|so|which|who|whom|when|while|where"
     r"|if|unless|although|though|until|till|than|after|before|whenever|anymore|any more|any longer"
+    r"|sometimes|usually|occasionally|regularly"
     r"|now|too|also|as well|these days|nowadays|lately|recently|currently|again|already|right now"
     r"|at the moment|at present|so much|a lot|a bit|very much|more than|most of all|the most|for "
     r"good|lol|haha|tbh|honestly|every"

@@ -43,6 +43,8 @@ _REPORT = re.compile(
     rf"{PERSON})?) (?:just |also |always )?"
     rf"{_SAYS}{_THAT}(?=\S)|(?i:according to) (?P<by>{PERSON}|my [a-z]+),\s+"
 )
+_ACCORDING = re.compile(rf"\s*(?i:according to) (?P<by>{PERSON}|(?i:my|our) [a-z]+)\s*$")
+HEARD = 0.6  # how sure it is what somebody else said
 _RUMOUR = re.compile(
     r"(?:my horoscope says|the (?:internet|papers?|news) says?|(?:I|we) (?:have )?(?:just "
     r")?(?:heard(?! (?:from|back|of|about)\b)"
@@ -76,6 +78,12 @@ class Prefix:
     refusal: str = ""
 
 
+def source_of(text: str) -> str:
+    """Whose words follow "according to Ana"; nothing if the text is something else."""
+    found = _ACCORDING.match(text)
+    return found["by"] if found else ""
+
+
 def prefix_at(text: str, at: int) -> Prefix:
     """Read past what stands before a statement."""
     sure, source = 1.0, ""
@@ -87,7 +95,7 @@ def prefix_at(text: str, at: int) -> Prefix:
         elif hedge := _HEDGE.match(text, at):
             at, sure = hedge.end(), 0.7
         elif report := _REPORT.match(text, at):
-            at, sure = report.end(), 0.6
+            at, sure = report.end(), HEARD
             source = report["source"] or report["by"]
         elif _WISH.match(text, at):
             return Prefix(at, refusal="hypothetical")

@@ -5,28 +5,34 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from remanence.knowledge.extract.apposition import unfolded
 from remanence.knowledge.extract.clauses import DROPPED, WHO, Clause, clauses
 from remanence.knowledge.extract.cleaning import MAX_TEXT, sentences
 from remanence.knowledge.extract.contractions import expanded
+from remanence.knowledge.extract.correcting import corrected, takes_back
 from remanence.knowledge.extract.dating import Dated, dated, loose
+from remanence.knowledge.extract.following import following
 from remanence.knowledge.extract.gate import is_task, refusal
 from remanence.knowledge.extract.name_types import typed_names, with_types
 from remanence.knowledge.extract.rule import Found, Scene
 from remanence.knowledge.extract.rules import TELLING, by_the_way, ruled
 from remanence.knowledge.extract.statement import Named, NameFinder, Reading, Statement
-from remanence.knowledge.extract.subjects import People
+from remanence.knowledge.extract.subjects import People, subject_at
 from remanence.knowledge.extract.times import Times, blanked, times_of
 from remanence.knowledge.extract.verb_group import Tense, VerbGroup
+from remanence.knowledge.extract.wording import dated_value
 from remanence.model.knowledge import EntityType
-from remanence.model.predicates import predicate_of
+from remanence.model.predicates import Holds, predicate_of
 
 _SURE = 0.8
 _HEDGED = 0.8
+_HEARSAY = 0.6  # trust in what somebody else than the speaker is said to have said
 _CAPITAL = re.compile(r"(?!I\b)[A-Z]")
-_PRONOUNS = frozenset(["he", "she"])
+_ALSO = re.compile(r"\balso\b", re.IGNORECASE)
+_BESIDE = re.compile(r"\b(?:as well|on the side|too)\b", re.IGNORECASE)
 
 
 def read(
@@ -52,6 +58,7 @@ def read(
     said += [one.subject for one in statements if one.subject != speaker]
     return Reading(
         statements=tuple(statements),
+        implied=tuple(reader.implied(statements)),
         names=with_types(found, said),
         refused=dict(reader.refused),
     )
@@ -75,19 +82,39 @@ class _Reader:
         things = frozenset(one.text.lower() for one in found if one.type in other)
         self._people = People(speaker, recent, things)
         self._lower = _CAPITAL.search(text) is None
+        self._aside: list[Statement] = []
 
     def statements(self) -> list[Statement]:
-        """The statements of the text, each once."""
+        """The statements of the text, each once, without those that it takes back itself."""
         found: dict[tuple[str, str, str], Statement] = {}
-        for sentence in sentences(self._text, self.refused):
+        for one in self._christened(self._all()):
+            key = (one.subject.text, one.predicate, one.value.lower())
+            if key not in found or not (found[key].began or found[key].ended):
+                found.pop(key, None)
+                found[key] = one
+        return corrected(list(found.values()), self.refused)
+
+    def implied(self, said: Sequence[Statement]) -> list[Statement]:
+        """What follows from the statements of the text."""
+        return [*self._aside, *following(said, self._people, self._at)]
+
+    def _all(self) -> list[Statement]:
+        kept: list[list[Statement]] = []
+        for sentence in sentences(self._text, self.refused, self._people.speaker.text):
             if is_task(sentence):
                 self.refused["task"] += 1
                 break
-            for one in self._sentence(sentence):
-                key = (one.subject.text, one.predicate, one.value.lower())
-                if key not in found or not (found[key].began or found[key].ended):
-                    found[key] = one
-        return list(found.values())
+            back = takes_back(sentence)
+            if back and kept and kept.pop():
+                self.refused["joke"] += 1
+            kept.append(list(self._sentence(sentence[back:])) if sentence[back:] else [])
+        return [one for said in kept for one in said]
+
+    def _christened(self, said: Iterable[Statement]) -> Iterator[Statement]:
+        """The statements about somebody by their name, if the text told it only afterwards."""
+        names = {kinsman.called(): name for kinsman, name in self._people.christened}
+        for one in said:
+            yield replace(one, subject=names.get(one.subject, one.subject))
 
     def _sentence(self, sentence: str) -> Iterator[Statement]:
         if reason := refusal(sentence):
@@ -111,19 +138,27 @@ class _Reader:
 
     def _clause(self, clause: Clause, plain: str, sentence: str) -> Iterator[Statement]:
         group = clause.group
-        if clause.source[:1].isupper() and clause.source.lower() not in _PRONOUNS:
-            self._people.mention(Named(clause.source, EntityType.PERSON))
+        source = self._source(clause)
         sure = clause.sure * (_HEDGED if group and group.hedged else 1.0)
         who = self._who(clause)
         for one in by_the_way(clause, plain, self._people, self._lower):
             if one.subject is not None:
-                yield from self._made(one, one.subject, loose(one, self._at), sure, sentence)
+                when = loose(one, self._at)
+                for made in self._made(one, one.subject, when, sure, sentence):
+                    yield _as_told(made, clause, source)
         if group is None or clause.subject is None:
             return
         if who:
-            yield from self._ruled(clause, group, who, sure, sentence)
+            for made in self._ruled(clause, group, who, sure, sentence):
+                yield _as_told(made, clause, source)
         elif group.verb in TELLING:
             self.refused["no subject"] += 1
+
+    def _source(self, clause: Clause) -> Named | None:
+        """Who is said to say so, if they are anybody known: "my friend Bea" is Bea."""
+        subject = subject_at(clause.source) if clause.source else None
+        who = self._people.resolve(subject) if subject else ()
+        return who[0] if who else None
 
     def _who(self, clause: Clause) -> tuple[Named, ...]:
         if clause.connector == DROPPED:
@@ -143,15 +178,18 @@ class _Reader:
         times, rest = self._times(clause, group)
         scene = Scene(
             clause, group, who, rest, self._people, sentence, self._lower,
-            timed=times != Times(), coming=times.coming(self._at),
+            timed=times != Times(), coming=times.coming(self._at), times=times,
         )  # fmt: skip
         for one in ruled(scene):
             when = dated(one, group, times, self._at, clause)
-            if when.refusal:
-                self.refused[when.refusal] += 1
-                continue
+            if reason := when.refusal or _beside(one, clause, when):
+                self.refused[reason] += 1
             for subject in (one.subject,) if one.subject else who:
-                yield from self._made(one, subject, when, sure, sentence)
+                made = self._made(one, subject, when, sure, sentence)
+                if one.implied or (reason and when.ended):
+                    self._aside.extend(made)
+                elif not reason:
+                    yield from made
 
     def _times(self, clause: Clause, group: VerbGroup) -> tuple[Times, str]:
         head = clause.lead + clause.head
@@ -166,18 +204,40 @@ class _Reader:
         self, one: Found, subject: Named, when: Dated, sure: float, sentence: str
     ) -> Iterable[Statement]:
         known = predicate_of(one.predicate)
-        if subject.text == one.value or (
-            subject.type == EntityType.THING and "'s " in subject.text
+        value = dated_value(one.value) if one.predicate == "born on" else one.value.rstrip(" .")
+        if (
+            (one.value and not value)
+            or subject.text == value
+            or (subject.type == EntityType.THING and "'s " in subject.text)
         ):
             return
+        if one.predicate == "has pet":
+            self._people.pets.add(value)
         yield Statement(
             subject=subject,
             predicate=one.predicate,
-            value=one.value,
+            value=value,
             sentence=sentence,
-            object=Named(one.value, known.object) if known.object and one.value else None,
+            object=Named(value, known.object) if known.object and value else None,
             kind=known.kind,
             confidence=round(_SURE * one.sure * sure, 2),
             began=when.began,
             ended=when.ended,
         )
+
+
+def _as_told(made: Statement, clause: Clause, source: Named | None) -> Statement:
+    """Less trusted if somebody else said so; what they say of themselves they know."""
+    known = source is not None and source.text in (made.subject.text, made.value)
+    heard = clause.source and not known
+    return replace(made, trust=_HEARSAY) if heard else made
+
+
+def _beside(one: Found, clause: Clause, when: Dated) -> str:
+    """Why a second job says nothing of the first: "I also work at Globex"."""
+    single = predicate_of(one.predicate).holds is Holds.ONE and when.ended is None
+    subject, group = clause.subject, clause.group
+    if not single or subject is None or group is None or not one.predicate.startswith("works"):
+        return ""
+    also = _ALSO.search(clause.text, subject.end, group.end) or _BESIDE.search(clause.rest)
+    return "beside another" if also else ""

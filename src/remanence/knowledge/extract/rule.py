@@ -11,6 +11,7 @@ from typing import TypeAlias
 from remanence.knowledge.extract.clauses import Clause
 from remanence.knowledge.extract.statement import Named
 from remanence.knowledge.extract.subjects import People
+from remanence.knowledge.extract.times import NO_TIMES, Times
 from remanence.knowledge.extract.verb_group import VerbGroup
 
 
@@ -27,7 +28,7 @@ class Aspect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A clause as a rule sees it: who, the verb, and what follows with times taken out.
+    """A clause as a rule sees it: who, the verb, and what follows with `times` taken out.
 
     `timed` if the clause speaks of a time, `coming` if of one to come; `lower` if the text has
     no capital letters; `sentence` is the whole sentence.
@@ -42,11 +43,15 @@ class Scene:
     lower: bool = False
     timed: bool = False
     coming: bool = False
+    times: Times = NO_TIMES
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a rule found. `subject` if it is not the clause's own, `denied` if a denial is meant."""
+    """What a rule found. `subject` if it is not the clause's own, `denied` if a denial is meant.
+
+    What is `implied` is not said but follows.
+    """
 
     predicate: str
     value: str
@@ -54,6 +59,7 @@ class Found:
     sure: float = 1.0
     subject: Named | None = None
     denied: bool = False
+    implied: bool = False
 
 
 Give: TypeAlias = Callable[[Scene, str, re.Match[str]], Iterable[Found]]

@@ -6,7 +6,7 @@ import re
 
 from remanence.knowledge.extract.phrases import listed, name_at, person_at, phrase
 from remanence.knowledge.extract.tables.listing import words
-from remanence.knowledge.extract.tables.places import HOMES, PLACES, is_place
+from remanence.knowledge.extract.tables.places import HOMES, PLACES, REGIONS, is_place
 from remanence.knowledge.extract.tables.tongues import LANGUAGES, PEOPLES
 from remanence.knowledge.extract.tables.trades import is_trade
 
@@ -49,6 +49,42 @@ _NOT_WORK = words(
     moment time weekend least most present same front back
     """
 )
+_NO_FIRM = words(
+    """
+    desk table office house door room
+    kitchen garden bed bottom top beginning start end call meeting phone keys bag laptop party
+    dinner lunch breakfast gate corner computer money living race fun life change
+    scene road country city town conversation
+    """
+)
+_SEATS = frozenset(["table", "desk", "sofa", "couch", "bed"])
+_SOMEWHERE = frozenset(["at", "in", "on", "behind", "under", "with"])
+
+
+# Towns elsewhere bear the names of these, and then tell their state: "Paris, Texas".
+_NAMESAKES = words(
+    """
+    paris london rome athens berlin vienna moscow dublin naples florence venice milan madrid toledo
+    cairo alexandria lima geneva warsaw dresden hamburg cambridge oxford manchester birmingham
+    bristol plymouth melbourne delhi lisbon sydney perth durham lancaster richmond halifax
+    """
+)
+_STATE = re.compile(r",\s+(?=[A-Z])")
+_ABSTRACT = words(
+    """
+    fear peace hope harmony poverty luxury denial hell heaven limbo sin chaos misery exile hiding
+    comfort style pain silence dread agony bliss terror shame solitude isolation darkness squalor
+    love faith sorrow grief regret doubt debt trouble freedom safety secrecy secret vain it that
+    this there here one mine between interesting constant total
+    """
+)
+
+
+def _with_state(name: str, text: str) -> str:
+    after = text[text.find(name) + len(name) :]
+    comma = _STATE.match(after) if name.lower() in _NAMESAKES else None
+    state = name_at(after[comma.end() :]) if comma else ""
+    return f"{name}, {state}" if state.lower() in REGIONS else name
 
 
 def place(text: str, lower: bool) -> list[str]:
@@ -56,14 +92,15 @@ def place(text: str, lower: bool) -> list[str]:
     inside = _INSIDE.match(text.lstrip())
     name = name_at(text.lstrip()[inside.end() :] if inside else text)
     if name and name.lower() not in LANGUAGES | PEOPLES:
-        return [name]
-    words = _LOWER_WORD.findall(text[:40].lower())
-    words = words[1:] if words[:1] == ["the"] else words
+        return [_with_state(name, text)]
+    found = _LOWER_WORD.findall(text[:40].lower())
+    found = found[1:] if found[:1] == ["the"] else found
     for count in (3, 2, 1):
-        candidate = " ".join(words[:count])
-        if len(words) >= count and (candidate in PLACES or candidate in HOMES):
+        candidate = " ".join(found[:count])
+        if len(found) >= count and (candidate in PLACES or candidate in HOMES):
             return [candidate]
-    return words[:1] if lower and _ALONE.match(text) else []
+    alone = lower and _ALONE.match(text) is not None and _ABSTRACT.isdisjoint(found[:1])
+    return found[:1] if alone else []
 
 
 def known_place(text: str, lower: bool) -> list[str]:
@@ -74,6 +111,8 @@ def known_place(text: str, lower: bool) -> list[str]:
 def organisation(text: str, lower: bool) -> list[str]:
     """An organisation: a name, or a noun phrase such as "local bank" or "the railway"."""
     name = name_at(text)
+    if text.lstrip()[:1].isdigit():
+        return []
     if name:
         more = _KIND_OF_PLACE.match(text.lstrip()[text.lstrip().find(name) + len(name) :])
         name += more[0] if more else ""
@@ -81,6 +120,8 @@ def organisation(text: str, lower: bool) -> list[str]:
     found = phrase(text, _AFTER["work"])
     words = found.lower().split()
     if not words or len(words) > 5 or not _NOT_WORK.isdisjoint((words[0], words[-1])):
+        return []
+    if not _SOMEWHERE.isdisjoint(words) or found.lower() in _NO_FIRM or words[-1] in _SEATS:
         return []
     definite = text.lstrip().lower().startswith(("the ", "our ")) and len(words) <= 3
     return [found] if definite or lower or _WORKPLACE.search(found) else []

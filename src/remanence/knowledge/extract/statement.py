@@ -22,7 +22,8 @@ class Named:
 class Statement:
     """Subject, predicate, object. `object` is None where the object is a plain value.
 
-    An empty `value` with an `ended` says that whatever held has come to its end.
+    An empty `value` with an `ended` says that whatever held has come to its end. `trust` is a
+    share of what the text itself is trusted: less for what it only passes on.
     """
 
     subject: Named
@@ -32,15 +33,20 @@ class Statement:
     object: Named | None = None
     kind: str = FactKind.FACT
     confidence: float = 0.8
+    trust: float = 1.0
     began: When | None = None
     ended: When | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What a text says, whom and what it names, and how often something was refused and why."""
+    """What a text says, whom and what it names, and how often something was refused and why.
+
+    `implied` is not said but follows: whose "my mom" is, who is the same, what a wedding ends.
+    """
 
     statements: tuple[Statement, ...] = ()
+    implied: tuple[Statement, ...] = ()
     names: tuple[Named, ...] = ()
     refused: Mapping[str, int] = field(default_factory=dict)
 

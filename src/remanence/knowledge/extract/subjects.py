@@ -94,11 +94,25 @@ def _person(name: str) -> Named:
     return Named(name, EntityType.PERSON)
 
 
+@dataclass(frozen=True, slots=True)
+class Kinsman:
+    """Somebody who is known by a word only: "Ana's older sister"."""
+
+    owner: Named
+    word: str
+    adjective: str = ""
+
+    def called(self, word: str = "") -> Named:
+        """Them by that word, such as "Ana's mom"."""
+        return _person(f"{self.owner.text}'s {word or self.word}")
+
+
 @dataclass(slots=True)
 class People:
     """Who was spoken of so far: pronouns and "my wife" are looked up here.
 
-    `things` are names of the text, in small letters, that are no persons.
+    `things` are names of the text, in small letters, that are no persons; `unnamed` those who are
+    known by a word only, `christened` those whose names were told.
     """
 
     speaker: Named
@@ -108,6 +122,9 @@ class People:
     genders: dict[str, str] = field(default_factory=dict)
     kin: dict[tuple[str, str], Named] = field(default_factory=dict)
     last: Named | None = None
+    unnamed: dict[str, Kinsman] = field(default_factory=dict)
+    christened: list[tuple[Kinsman, Named]] = field(default_factory=list)
+    pets: set[str] = field(default_factory=set)
 
     def mention(self, person: Named, gender: str = "") -> None:
         """Remember that the text named the person."""
@@ -160,11 +177,29 @@ class People:
         word = found["kin"]
         kin = kin_of(word)
         sort = EntityType.THING if word in PETS else EntityType.PERSON
-        person = self.kin.get((owner.text, word)) or Named(f"{owner.text}'s {word}", sort)
+        kinsman = Kinsman(owner, word, found["adjective"].strip().lower())
+        person = self.kin.get((owner.text, word)) or Named(kinsman.called().text, sort)
         if found["named"]:
             person = self.kin[owner.text, word] = Named(found["named"], sort)
+            self.christened.append((kinsman, person))
+        elif person.text == kinsman.called().text:
+            self.unnamed.setdefault(person.text, kinsman)
         self.mention(person, kin.gender if kin else "")
         return person
+
+    def is_kin(self, name: str) -> bool:
+        """Whether the text says whose relative the one of that name is."""
+        return any(one.text == name for one in self.kin.values())
+
+    def christen(self, owner: Named, word: str, name: str) -> None:
+        """Remember what the one is called who was only "my sister" so far."""
+        kin, kinsman = kin_of(word), Kinsman(owner, word)
+        person = self.kin[owner.text, word] = _person(name)
+        self.christened.append((kinsman, person))
+        self.mention(person, kin.gender if kin else "")
+        if self.last == kinsman.called():
+            self.last = person
+        self.named = [one for one in self.named if one != kinsman.called()]
 
     def resolve(self, subject: Subject) -> tuple[Named, ...]:
         """The persons a subject means; nobody if that is not sure."""
@@ -200,8 +235,10 @@ class People:
         if name == _first_word(self.speaker.text):
             return self.speaker
         if (word := name.lower()) in KIN:
+            kinsman = Kinsman(self.speaker, word)
             known = self.kin.get((self.speaker.text, word))
-            return known or _person(f"{self.speaker.text}'s {word}")
+            self.unnamed.setdefault(kinsman.called().text, kinsman)
+            return known or kinsman.called()
         full = [
             one for one in self.named if "'s " not in one.text and _first_word(one.text) == name
         ]

@@ -70,6 +70,9 @@ class Times:
         return said is not None and said.end is not None and said.end > at
 
 
+NO_TIMES = Times()
+
+
 def times_of(
     text: str, at: datetime, prefer: Literal["past", "future"] = "past"
 ) -> tuple[Times, list[tuple[int, int]]]:

@@ -71,7 +71,7 @@ _ADVERBS = words(
     """
 )
 _PASSIVES = words(
-    "promote hire fire lay bear raise diagnose accept employ base name call prescribe appoint"
+    "promote hire fire lay bear raise diagnose accept employ base name call prescribe appoint let"
 )
 _PHASES = {"start": Phase.START, "begin": Phase.START, "stop": Phase.END, "quit": Phase.END,
            "keep": Phase.ON, "continue": Phase.ON}  # fmt: skip

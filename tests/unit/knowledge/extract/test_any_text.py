@@ -30,13 +30,14 @@ def reading(text: str) -> Reading:
 def check(text: str) -> None:
     found = reading(text)
     assert found == reading(text)
-    for one in found.statements:
+    for one in (*found.statements, *found.implied):
         assert one.subject.text
         assert one.predicate
         assert one.value == one.value.strip()
         assert one.value or one.ended is not None
         assert one.object is None or one.object.text == one.value
         assert 0 < one.confidence <= 1
+        assert 0 < one.trust <= 1
     assert all(count > 0 for count in found.refused.values())
     assert len(set(found.names)) == len(found.names)
 
@@ -65,7 +66,7 @@ def test_any_speaker_can_speak(name: str) -> None:
         "I live in ", "and I ", "my sister ", "http://", "a@", "+1 2 ", "not ", "very ", "who ",
         "My x is ", "A, a b, is ", "é", "2019 ", "since ", "from a to ", "I am a ", "I have a ",
         "my old old ", "Ana's ", "to be ", ". ", "!", "I think that ", "Tom says ", "a.A",
-        "x" * 500,
+        "x" * 500, "my a a, ", "Ana wrote: I ", "I x, he ", "From: x\n", "Best,\nAna\n", "the a b ",
     ],
 )  # fmt: skip
 def test_hostile_text_takes_no_long(piece: str) -> None:

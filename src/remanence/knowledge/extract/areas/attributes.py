@@ -10,7 +10,14 @@ from remanence.knowledge.extract.areas.being import DATE
 from remanence.knowledge.extract.areas.plans import action
 from remanence.knowledge.extract.phrases import PERSON, person_at, phrase
 from remanence.knowledge.extract.rule import Aspect, Found
-from remanence.knowledge.extract.shapes import languages, organisation, place, stop_at, trade
+from remanence.knowledge.extract.shapes import (
+    known_trade,
+    languages,
+    organisation,
+    place,
+    stop_at,
+    trade,
+)
 from remanence.knowledge.extract.statement import Named
 from remanence.knowledge.extract.subjects import OWNER, People, either
 from remanence.knowledge.extract.tables.kin import KIN, PETS, kin_of
@@ -45,6 +52,8 @@ _LEADS = {"team lead": KIN["boss"], "line manager": KIN["boss"], "head of depart
 _WHOSE_NAME = re.compile(r"(?:[a-z-]+ ){0,2}?(?P<whose>[a-z-]+)'s (?:\w+ )?name$")
 _AFTER_CHOICE = stop_at("by from at with")
 _ALONE = re.compile(r"\s*(?:[|.,!;)]|$|(?:and|now)\b)")
+_A_TRADE = re.compile(r"(?:an?|the)\s", re.IGNORECASE)
+_ADDRESS_WORDS = 14
 _FREE = words("it that this you they there what nothing everything he she i we")
 
 Read: TypeAlias = Callable[[str, bool], Iterable[tuple[str, str, Aspect]]]
@@ -77,6 +86,20 @@ def _aim(predicate: str) -> Read:
     return read
 
 
+_STREET = re.compile(
+    r"\d|\b(?:street|st|road|rd|avenue|ave|lane|rua|rue|via|calle|platz|drive|square|court|way)\b"
+    r"|(?:stra[sß]s?e|gasse|weg|straat|gatan)\b",
+    re.IGNORECASE,
+)
+_END_OF_ADDRESS = re.compile(r"[;!?…]|\.(?:\s|$)|,?\s(?:and|but|since|from|so|until|as of)\s")
+
+
+def _address(value: str, lower: bool) -> Iterable[tuple[str, str, Aspect]]:
+    text = _END_OF_ADDRESS.split(value, maxsplit=1)[0].strip(" ,.")
+    said = _STREET.search(text) and "@" not in text and len(text.split()) <= _ADDRESS_WORDS
+    return [("address", text, Aspect.STATE)] if said else []
+
+
 def _figure(value: str, lower: bool) -> Iterable[tuple[str, str, Aspect]]:
     found = re.match(r"\d{1,3}\b", value)
     return [("age", found[0], Aspect.STATE)] if found else []
@@ -87,18 +110,26 @@ def _field(value: str, lower: bool) -> list[str]:
     return [found] if found and len(found.split()) <= 4 else []
 
 
+def _job(value: str, lower: bool) -> list[str]:
+    """ "My job is sales manager"; "my job is boring" names none."""
+    return trade(value, lower) if _A_TRADE.match(value) else known_trade(value, lower)
+
+
 _READS: dict[str, Read] = {
     **dict.fromkeys(("birthday", "birth date", "date of birth", "birthdate"), _date),
     **dict.fromkeys(
         ("job", "profession", "occupation", "new job", "job title", "title", "role", "day job",
-         "current job", "trade"), _each("works as", trade),
+         "current job", "trade"), _each("works as", _job),
     ),
     **dict.fromkeys(("employer", "new employer", "company"), _each("works at", organisation)),
     **dict.fromkeys(
         ("hometown", "home town", "home country", "birthplace"), _each("is from", place)
     ),
     **dict.fromkeys(("place", "flat", "house", "apartment", "new flat", "new place"), _inside),
-    **dict.fromkeys(("home", "new home", "address", "new address"), _each("lives in", place, "in")),
+    **dict.fromkeys(("home", "new home"), _each("lives in", place, "in")),
+    **dict.fromkeys(
+        ("address", "new address", "home address", "postal address", "current address"), _address
+    ),
     **dict.fromkeys(
         ("native language", "mother tongue", "first language", "second language", "native tongue"),
         _each("speaks", languages),
@@ -165,17 +196,22 @@ def _attribute(what: str, value: str, owner: Named, people: People, lower: bool)
         name = person_at(_A_WOMAN_CALLED.sub("", value))
         value = value[value.find(name) :]
         if name and _ALONE.match(value[len(name) :]):
-            people.mention(Named(name, EntityType.PERSON), kin.gender)
+            people.christen(owner, what.split()[-1], name)
             yield Found(kin.predicate, name, subject=owner)
 
 
 def _name_of(what: str, value: str, owner: Named, people: People) -> Iterable[Found]:
     name, whose = person_at(value), _WHOSE_NAME.match(what)
     if name and whose is None and what in ("name", "full name", "first name", "real name"):
-        yield Found("is named", name, subject=owner)
+        kinsman = people.unnamed.get(owner.text)
+        if kinsman and (kin := kin_of(kinsman.word)):
+            people.christen(kinsman.owner, kinsman.word, name)
+            aspect = Aspect.END if kin.over else Aspect.STATE
+            yield Found(kin.predicate, name, aspect, subject=kinsman.owner)
+        else:
+            yield Found("is named", name, subject=owner)
     elif name and whose and (word := whose["whose"]) in KIN:
-        person = people.kin[owner.text, word] = Named(name, EntityType.PERSON)
-        people.mention(person, KIN[word].gender)
+        people.christen(owner, word, name)
         yield Found(KIN[word].predicate, name, subject=owner)
     elif name and whose and whose["whose"] in PETS:
         yield Found("has pet", name, subject=owner)

@@ -117,8 +117,7 @@ def _called(scene: Scene, after: str, _tail: re.Match[str]) -> Iterable[Found]:
     if owner and (kin := kin_of(word)):
         holder = Named(owner, EntityType.PERSON)
         holder = scene.people.speaker if owner == scene.people.speaker.text else holder
-        scene.people.kin[owner, word] = Named(name, EntityType.PERSON)
-        scene.people.mention(scene.people.kin[owner, word], kin.gender)
+        scene.people.christen(holder, word, name)
         yield Found(kin.predicate, name, subject=holder)
     elif owner and word in PETS:
         yield Found("has pet", name, subject=Named(owner, EntityType.PERSON))

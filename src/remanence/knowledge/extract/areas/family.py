@@ -48,6 +48,16 @@ _IS = re.compile(
     rf"(?P<kin>(?:{either([*KIN, *FORMER])})\b(?!['-])|(?:{either(_CHILDREN)})\b(?!\s+[a-z]))"
 )
 _WITH_ME = re.compile(r"\s*with me\b")
+_NOT_WED = re.compile(
+    r"\b(?:basically|practically|virtually|almost|nearly|like|kinda|as good as|pretty much|sort of)"
+    r"\s+(?:married|engaged)\b",
+    re.IGNORECASE,
+)
+_NO_SPOUSE = re.compile(
+    rf"\s*(?:my|his|her|our|the)\s+(?!(?:[a-z-]+\s+){{0,3}}(?:{either([*KIN])}|man|woman|guy|girl"
+    r"|person|one|sweetheart|love)\b)",
+    re.IGNORECASE,
+)
 _LINK = re.compile(r"\s*(?:with|from)?\s+")
 _SINCE = r"(?:(?:now|still|currently|happily|newly|recently|officially|once|finally)\s+)*"
 
@@ -101,7 +111,12 @@ def _partner(predicate: str, status: str, aspect: Aspect) -> Give:
     def give(scene: Scene, after: str, tail: re.Match[str]) -> Iterable[Found]:
         joined = tail[0].rstrip().endswith((" to", " with"))
         name = person_at(after) if joined else ""
-        if name:
+        if _NOT_WED.search(scene.clause.text) or (joined and _NO_SPOUSE.match(after)):
+            return
+        if status and scene.group.negated and not name:
+            yield Found(predicate, "", Aspect.END, denied=True, implied=True)
+            yield Found("relationship status", status)
+        elif name:
             yield Found(predicate, name, aspect)
         elif len(scene.who) == 2:
             yield _mutual(predicate, scene, aspect)
@@ -231,6 +246,7 @@ RULES = (
          plain("relationship status", "in a relationship")),
     rule("be", r"(?:an item|a couple)\b", _dates),
     rule("break split", r"up\b", _parted("dating")),
+    rule("be", r"(?:broken\s+up|split\s+up)\b", _parted("dating")),
     rule("be", r"together\b(?=\s*(?:$|[|.,!]|any))", _no_longer_together),
     rule("report", r"(?:directly\s+)?to\s+", _reports),
     rule("call", r"off\s+(?:the|our|my)\s+(?:engagement|wedding)\b",

@@ -9,6 +9,7 @@ from remanence.knowledge.extract.phrases import UPPER, before_cut, name_at, peop
 from remanence.knowledge.extract.rule import Aspect, Found, Give, Scene, rule
 from remanence.knowledge.extract.shapes import languages, thing
 from remanence.knowledge.extract.subjects import either
+from remanence.knowledge.extract.tables.first_names import is_first_name
 from remanence.knowledge.extract.tables.games import GAMES
 from remanence.knowledge.extract.tables.kin import KIN, KIN_PLURALS, PET_PLURALS, PETS
 from remanence.knowledge.extract.tables.listing import words
@@ -29,7 +30,6 @@ _NEXT = re.compile(rf"(?:,\s+(?:and\s+)?|\s+and\s+)(?={_ONE})", re.IGNORECASE)
 _LINKS = words("for of with in from to and on at who that")
 _SMALL_WORDS = words("the and a or both electric acoustic some classical in for")
 _PLURAL_PETS = re.compile(rf"\s*(?:some\s+)?(?:{either([*PET_PLURALS])})\b", re.IGNORECASE)
-_GONE_PET = r"(?:away|over the rainbow bridge)?"
 
 
 def _has(aspect: Aspect) -> Give:
@@ -93,11 +93,21 @@ def _gone(scene: Scene, after: str, _tail: re.Match[str]) -> Iterable[Found]:
             yield Found("has", value, Aspect.END)
 
 
-def _died(scene: Scene, after: str, _tail: re.Match[str]) -> Iterable[Found]:
+def _died(scene: Scene, _after: str, tail: re.Match[str]) -> Iterable[Found]:
     """ "My hamster Pixel died": it is nobody's any more."""
     found = scene.clause.subject.match if scene.clause.subject else None
     if found and found["kin"] in PETS and (owner := scene.people.owner(found["owner"])):
         yield Found("has pet", found["named"] or found["kin"], Aspect.END, subject=owner)
+    elif found and found["name"] and not (found["also"] or found["other"]):
+        yield from _maybe_pet(scene, scene.who[0].text, tail[0])
+
+
+def _maybe_pet(scene: Scene, name: str, tail: str) -> Iterable[Found]:
+    """ "Rex died": a pet, if the text says so or if hardly anybody is called so."""
+    known = name in scene.people.pets
+    if known or not (is_first_name(name) or " " in name or scene.people.is_kin(name)):
+        yield Found("has pet", name, Aspect.END, 0.6, scene.people.speaker, implied=not known)
+    yield Found("did", f"{scene.group.word} {tail.strip()}".strip(), Aspect.EVENT, 0.9)
 
 
 def _put_to_sleep(scene: Scene, _after: str, tail: re.Match[str]) -> Iterable[Found]:
@@ -130,7 +140,8 @@ RULES = (
     rule("get", r"rid of\s+(?=my|our|his|her|the)", _gone),
     rule("sell", r"(?=my|our|his|her|the)", _gone),
     rule("drive ride", r"(?=an?\s)", _has(Aspect.STATE)),
-    rule("die pass", _GONE_PET, _died),
+    rule("die", r"", _died),
+    rule("pass", r"(?:away|over the rainbow bridge)\b", _died),
     rule("put", r"(?:our\s+|my\s+)?(?:\w+\s+)?(?P<pet>\w+)\s+(?:to sleep|down)\b", _put_to_sleep),
     rule("speak", r"", _speaks),
     rule("be", r"(?:fluent|bilingual|trilingual|an? \w+ speaker)\s+(?:in|of)?\s*", _speaks),

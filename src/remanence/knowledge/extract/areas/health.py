@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from remanence.knowledge.extract.phrases import bare, listed
+from remanence.knowledge.extract.phrases import listed
 from remanence.knowledge.extract.rule import Aspect, Found, Give, Scene, rule
 from remanence.knowledge.extract.shapes import stop_at, topics
 from remanence.knowledge.extract.subjects import OWNER, People
@@ -47,6 +47,7 @@ _NOT_MEDICINE = re.compile(
 _REACTION = re.compile(
     r"\b(?:rash|allerg\w+|sick|swell\w*|hives|react\w*|anaphyla\w+|itch\w*)\b", re.I
 )
+_LEAD = re.compile(r"^(?:(?:an?|the|some|really|very|my|this|that|quite)\s+)+", re.IGNORECASE)
 _JOKES = words("small talk mornings mondays work nonsense drama bullshit meetings")
 _END = stop_at("at when while from in for")
 _DOSE = stop_at("twice once three daily weekly at in with before after for")
@@ -79,7 +80,7 @@ def _condition(aspect: Aspect) -> Give:
 
 def _known(scene: Scene, _after: str, tail: re.Match[str]) -> Iterable[Found]:
     if scene.group.tense is not Tense.FUTURE:
-        yield Found("has condition", bare(tail["condition"]))
+        yield Found("has condition", _LEAD.sub("", tail["condition"]))
 
 
 def _takes(scene: Scene, after: str, _tail: re.Match[str]) -> Iterable[Found]:
@@ -105,7 +106,11 @@ RULES = (
     rule("take use need", r"", _takes),
     rule("be", r"on\s+(?=\w+)", _takes),
     rule("prescribe", r"", _takes, passive=True),
-    rule("be", rf"(?:\w+ly\s+|an?\s+)?(?:type [12]\s+)?{_STATES}\b", _known),
+    rule(
+        "be",
+        rf"(?:\w+ly\s+|an?\s+)?(?:type [12]\s+)?{_STATES}\b(?!\s+(?:without|to|with)\b)",
+        _known,
+    ),
 )
 
 

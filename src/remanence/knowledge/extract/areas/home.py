@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from datetime import timedelta
 
 from remanence.knowledge.extract.rule import Aspect, Found, Scene, each, rule
 from remanence.knowledge.extract.shapes import known_place, place
@@ -18,6 +19,15 @@ _BY_THE_WAY = r"(?:.{0,20}?\b)?"
 _ROOMS = "room|flat|apartment|house|studio|place|cottage|loft"
 _NOW = re.compile(r"\bnow\b", re.IGNORECASE)
 _TO = re.compile(r"\b(?:for|to)\s+")
+_FOR_GOOD = re.compile(r"\b(?:for good|forever|permanently|for ever|behind)\b", re.IGNORECASE)
+_ON_THE_WAY = re.compile(
+    r"\b(?:\d{1,2}(?::\d\d)?\s?(?:am|pm|a\.m|p\.m|o'clock)|at \d|noon|midnight|morning"
+    r"|afternoon|evening|tonight|night|dawn|dusk|lunch|breakfast|dinner|today|yesterday|tomorrow"
+    r"|early|late|later|hours?|minutes?|just now|by (?:train|car|bus|plane|bike|boat|ferry|taxi)"
+    r"|(?:on|with) (?:a|the) (?:\w+ )?(?:train|bus|flight|plane|ferry|boat)|airport|station)\b",
+    re.IGNORECASE,
+)
+_LONG = timedelta(days=27)  # a month is the shortest time that tells of a move, not of a journey
 
 
 def _moved_between(scene: Scene, _after: str, tail: re.Match[str]) -> Iterable[Found]:
@@ -33,6 +43,17 @@ def _moved_away(scene: Scene, after: str, _tail: re.Match[str]) -> Iterable[Foun
         to = _TO.search(after)
         for new in place(after[to.end() :], scene.lower)[:1] if to else ():
             yield Found("lives in", new, Aspect.START)
+
+
+def _left(scene: Scene, after: str, _tail: re.Match[str]) -> Iterable[Found]:
+    """ "I left Porto in 2019", and not "I left Porto at eight"."""
+    point = scene.times.point
+    short = point is not None and point.start and point.end and point.end - point.start < _LONG
+    leaves = short or _ON_THE_WAY.search(scene.clause.text)
+    if leaves and not _FOR_GOOD.search(scene.sentence):
+        return
+    for old in known_place(after, scene.lower)[:1]:
+        yield Found("lives in", old, Aspect.END)
 
 
 def _stays(scene: Scene, after: str, _tail: re.Match[str]) -> Iterable[Found]:
@@ -57,7 +78,7 @@ RULES = (
     rule("settle", r"(?:down\s+)?in\s+", each("lives in", place, Aspect.START)),
     rule("move relocate", rf"{_WAY}from\s+(.+?)\s+(?:to|into)\s+(.+)", _moved_between),
     rule("move relocate", rf"{_WAY}(?:away\s+)?(?:from|out of)\s+", _moved_away),
-    rule("leave", r"", each("lives in", known_place, Aspect.END)),
+    rule("leave", r"", _left),
     rule(
         "move relocate emigrate immigrate return", rf"{_WAY}(?:to|into)\s+",
         each("lives in", place, Aspect.START),

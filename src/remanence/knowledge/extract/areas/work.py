@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from remanence.knowledge.extract.phrases import name_at, person_at, phrase
+from remanence.knowledge.extract.phrases import PERSON, name_at, person_at, phrase
 from remanence.knowledge.extract.rule import Aspect, Found, Give, Scene, each, rule
 from remanence.knowledge.extract.shapes import known_trade, organisation, stop_at, trade
+from remanence.knowledge.extract.statement import Named
 from remanence.knowledge.extract.subjects import OWNER, People
 from remanence.knowledge.extract.tables.first_names import is_first_name
 from remanence.knowledge.extract.tables.kin import KIN
 from remanence.knowledge.extract.tables.places import is_place
 from remanence.knowledge.extract.tables.trades import STATUSES
 from remanence.knowledge.extract.verb_group import Tense
+from remanence.model.knowledge import EntityType
 
 _AT = re.compile(r"\b(?:at|for|with|in(?= an? ))\s+", re.IGNORECASE)
 _AS = re.compile(r"\bas\s+", re.IGNORECASE)
@@ -29,7 +31,14 @@ _PUPILS = re.compile(
 )
 _FOR_HIRE = "taxi|cab|bus|truck|lorry|tram|train|ambulance"
 _CLASSES = r"(?!.*\b(?:year|degree|studies|course|semester|phd)\b)"
+_WHOM = rf"(?P<whom>(?P<us>me|us)\b|(?-i:{PERSON}))"
+_NO_TRADE = (
+    r"(?!(?:an?\s+)?(?:fast|hard|much|long|well|little|quickly|often|soon|late|early|usual|if|joke"
+    r"|hobby|kid|child|teen\w*|boy|girl|baby|favou?r|team|couple|family|student|result)\b)"
+)
 _USUALLY = r"(?:(?:an?|still|now|also|currently)\s+)*"
+_TONIGHT = re.compile(r"\b(?:tonight|for the day|this time|this evening)\b", re.IGNORECASE)
+_OUT_OF_WORK = frozenset(["unemployed", "retired", "jobless", "between jobs"])
 _LESSON = stop_at("at in to for with on")
 
 
@@ -65,6 +74,8 @@ def _where(scene: Scene, after: str, aspect: Aspect) -> Iterable[Found]:
 
 
 def _is_a(scene: Scene, after: str, _tail: re.Match[str]) -> Iterable[Found]:
+    if _TONIGHT.search(scene.clause.text):
+        return
     for one in known_trade(after, scene.lower):
         yield Found("works as", one)
         yield from _where(scene, after, Aspect.STATE)
@@ -79,9 +90,13 @@ def _is_our(scene: Scene, after: str, _tail: re.Match[str]) -> Iterable[Found]:
 
 def _status(scene: Scene, _after: str, tail: re.Match[str]) -> Iterable[Found]:
     status = tail["status"].lower()
-    yield Found("works as", status)
-    if status in ("unemployed", "retired", "jobless", "between jobs") and not scene.group.negated:
+    if status not in _OUT_OF_WORK:
+        yield Found("works as", status)
+    elif not scene.group.negated:
+        if status == "retired":
+            yield Found("is", status)
         yield Found("works at", "", Aspect.END)
+        yield Found("works as", "", Aspect.END, implied=True)
 
 
 def _left(scene: Scene, after: str, _tail: re.Match[str]) -> Iterable[Found]:
@@ -106,6 +121,26 @@ def _got_fired(scene: Scene, after: str, tail: re.Match[str]) -> Iterable[Found]
         yield Found("did", f"got {tail['how']}", Aspect.EVENT)
 
 
+def _by_the_firm(aspect: Aspect) -> Give:
+    """ "Globex laid me off", "Acme hired Ana as a cook": the firm is the subject."""
+
+    def give(scene: Scene, after: str, tail: re.Match[str]) -> Iterable[Found]:
+        firm, subject = scene.who[0].text, scene.clause.subject
+        named = subject is not None and subject.match is not None and subject.match["name"]
+        whom = person_at(tail["whom"]) if not tail["us"] else ""
+        if not (tail["us"] or whom) or scene.who[0] == scene.people.speaker:
+            return
+        worker = Named(whom, EntityType.PERSON) if whom else scene.people.speaker
+        where = firm if named and not is_first_name(firm) else ""
+        if where or aspect is Aspect.END:
+            yield Found("works at", where, aspect, subject=worker)
+        role = _AS.search(after) if aspect is Aspect.START else None
+        for one in trade(after[role.end() :], scene.lower) if role else ():
+            yield Found("works as", one, aspect, subject=worker)
+
+    return give
+
+
 def _gave_up(scene: Scene, _after: str, _tail: re.Match[str]) -> Iterable[Found]:
     """ "I quit": whatever the job was. What is still to come is told as a plan."""
     if scene.group.tense in (Tense.PAST, Tense.PERFECT):
@@ -115,7 +150,8 @@ def _gave_up(scene: Scene, _after: str, _tail: re.Match[str]) -> Iterable[Found]
 def _retired(scene: Scene, after: str, _tail: re.Match[str]) -> Iterable[Found]:
     yield from _job_ended(scene, after, _tail)
     if not _AS.search(after):
-        yield Found("works as", "retired", Aspect.START)
+        yield Found("is", "retired", Aspect.START)
+        yield Found("works as", "", Aspect.END, implied=True)
 
 
 def _teaches(scene: Scene, after: str, _tail: re.Match[str]) -> Iterable[Found]:
@@ -166,11 +202,11 @@ RULES = (
     rule("work", r"there\b", _no_longer_there),
     rule("give", r"up\s+(?:my|his|her)\s+(?:\w+\s+)?job\b", _job_ended),
     rule("work", r"(?:together\s+)?with\s+(?:(?P<us>me|us)\b|(?=[a-z]))", _colleague),
-    rule("work serve freelance", r"as\s+", _as_and_at(Aspect.STATE)),
+    rule("work serve freelance", rf"as\s+{_NO_TRADE}", _as_and_at(Aspect.STATE)),
     rule("work", rf"{_NEAR}(?:at|for)\s+", _at_and_as(Aspect.STATE)),
     rule("work", r"in\s+(?=an?\s|the\s|[a-z]+\s+(?:office|hospital|school))",
          _at_and_as(Aspect.STATE)),
-    rule("work serve", rf"{_NEAR}as\s+", _as_and_at(Aspect.STATE)),
+    rule("work serve", rf"{_NEAR}as\s+{_NO_TRADE}", _as_and_at(Aspect.STATE)),
     rule("employ", r"(?:at|by)\s+", _at_and_as(Aspect.STATE), passive=True),
     rule("be", r"(?:employed)\s+(?:at|by)\s+", _at_and_as(Aspect.STATE)),
     rule("be", rf"{_USUALLY}(?P<status>{STATUSES})\b(?!\s+[a-z]+er\b)",
@@ -185,8 +221,10 @@ RULES = (
     rule("join", r"", _at_and_as(Aspect.START)),
     rule("start begin", rf"{_CLASSES}{_NEAR}(?:at|with)\s+",
          _at_and_as(Aspect.START)),
-    rule("start begin", rf"{_NEAR}as\s+", _as_and_at(Aspect.START)),
-    rule("get land accept take find start begin", rf"{_NEW}{_JOB}\s+(?:at|with|from)\s+",
+    rule("start begin", rf"{_NEAR}as\s+{_NO_TRADE}", _as_and_at(Aspect.START)),
+    rule("get land find start begin", rf"{_NEW}{_JOB}(?<!offer)\s+(?:at|with|from)\s+",
+         _at_and_as(Aspect.START)),
+    rule("accept take", rf"{_NEW}{_JOB}\s+(?:at|with|from)\s+",
          _at_and_as(Aspect.START)),
     rule("get land accept take find start begin", rf"{_NEW}{_JOB}\s+as\s+",
          _as_and_at(Aspect.START)),
@@ -210,6 +248,11 @@ RULES = (
     rule("retire", r"", _retired),
     rule("fire", r"(?:from|by)?\s*", _job_ended, passive=True),
     rule("lay", r"off\b", _job_ended, passive=True),
+    rule("let", r"go\b", _job_ended, passive=True),
+    rule("lay", rf"{_WHOM}\s+off\b", _by_the_firm(Aspect.END)),
+    rule("let", rf"{_WHOM}\s+go\b", _by_the_firm(Aspect.END)),
+    rule("fire sack dismiss", rf"{_WHOM}\b", _by_the_firm(Aspect.END)),
+    rule("hire recruit employ", rf"{_WHOM}\b", _by_the_firm(Aspect.START)),
     rule("get", r"(?P<how>fired|laid off|let go|sacked)\b", _got_fired),
 )  # fmt: skip
 
@@ -221,8 +264,17 @@ _MADE_ME = re.compile(r"\b(?:made|appointed|named) me (?:(?:the|an?) )?(?P<trade
 _MY_JOB = re.compile(rf"(?P<owner>{OWNER})\s+(?:new\s+)?job\s+at\s+")
 
 
+_DISMISSED = re.compile(
+    r"^(?:\w+,?\s+){0,3}?(?:they|(?:my|the)\s(?:old\s)?(?:company|firm|employer|boss|bank|agency))\s+"
+    r"(?:have\s|has\s|just\s){0,2}(?:fired|sacked|dismissed|let|laid)\s+(?:me|us)\b",
+    re.IGNORECASE,
+)
+
+
 def by_the_job(text: str, people: People) -> Iterable[Found]:
     """What is said by the way: "they made me head of sales", "my job at Acme is dull"."""
+    if _DISMISSED.search(text):
+        yield Found("works at", "", Aspect.END, subject=people.speaker)
     for found in _MADE_ME.finditer(text):
         for one in known_trade(found["trade"], False):
             yield Found("works as", one, subject=people.speaker)

@@ -72,7 +72,8 @@ def _listed(table: str) -> frozenset[str]:
     return frozenset(name for line in table.strip().splitlines() for name in line.split("|"))
 
 
-PLACES = _listed(_COUNTRIES) | _listed(_REGIONS) | _listed(_CITIES)
+REGIONS = _listed(_REGIONS)
+PLACES = _listed(_COUNTRIES) | REGIONS | _listed(_CITIES)
 PLACE_WORDS = _listed(_WORDS)
 HOMES = _listed(_HOMES)
 _SIDES = frozenset(["north", "south", "east", "west", "northern", "southern"])
