@@ -78,7 +78,7 @@ def test_what_is_erased_does_not_come_back_from_the_cache(
     with redis.Redis.from_url(valkey_url) as mallory:
         [key] = mallory.keys("*")
         value = mallory.get(key)
-        assert b"1111" not in value
+        assert b"The code of the safe" not in value  # four digits may stand in any figure
         acme.forget(secret.memory.id, erase=True)
         assert found(acme) == ["The cat is called Moss"]
         for newer in mallory.keys("*"):  # as if the cache had not noticed
