@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from remanence.errors import LanguageModelError
 from remanence.knowledge.extract.model_answer import Proposal, Refused, proposals_in
 from remanence.knowledge.extract.model_check import Heard, checked
 from remanence.knowledge.extract.reading import read
-from remanence.knowledge.extract.statement import Named, NameFinder, Reading, Statement
+from remanence.knowledge.extract.statement import Named, NameFinder, Reader, Reading, Statement
 from remanence.model.knowledge import EntityType
 from remanence.model.predicates import PREDICATES
 from remanence.ports.language_model import ChatMessage, LanguageModel, ToolSchema
@@ -80,22 +80,6 @@ _ASK = (
 _SHAPE = (
     '{"statements": [{"subject": "", "predicate": "", "object": "", "began": null, "ended": null}]}'
 )
-
-
-class Reader(Protocol):
-    """What reads a text, such as the rules' `read`."""
-
-    def __call__(
-        self,
-        text: str,
-        *,
-        speaker: Named,
-        at: datetime,
-        recent: Sequence[Named] = (),
-        find_names: NameFinder | None = None,
-        relations: bool = True,
-    ) -> Reading:
-        """What the text says."""
 
 
 class ModelReader:
