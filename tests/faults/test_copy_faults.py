@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import random
 import resource
-import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -20,6 +17,7 @@ import pytest
 from remanence.errors import RemanenceError, StoreCorrupt, StoreError, StoreFull
 from remanence.ports.store import Store
 from remanence.testing.copies import everything, fill, opened
+from remanence.testing.kills import Kills
 from remanence.testing.store_suites.making import add, healthy, memory, revise
 from remanence.transfer import entries
 from remanence.transfer.copying import copy_store
@@ -68,51 +66,19 @@ def place(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[[
             request.getfixturevalue("postgres").drop(url)
 
 
-def started(source: Path, target: str) -> subprocess.Popen[bytes]:
-    """A copy in a process of its own that has just begun."""
-    command = [sys.executable, "-c", COPY, str(source), target]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"go\n"
-    return process
-
-
-def ended(process: subprocess.Popen[bytes]) -> bool:
-    """Whether it came to its own end; it is gone in any case."""
-    told, _ = process.communicate(timeout=60)
-    assert process.returncode in (0, -signal.SIGKILL)
-    return told == b"done\n"
-
-
-def seconds_of(process: subprocess.Popen[bytes]) -> float:
-    """How long one that has just begun takes, without the end of its process."""
-    begun = time.monotonic()
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"done\n"
-    took_s = time.monotonic() - begun
-    ended(process)
-    return took_s
-
-
 def test_a_copy_killed_anywhere_goes_on(source: Path, place: Callable[[], str]) -> None:
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")
-    chance = random.Random(seed)
-    took_s = seconds_of(started(source, place()))
+    kills = Kills(COPY)
+    kills.whole(source, place())
     with closing(opened(source)) as store:
         whole = everything(store)
-        cut_off = sum(_killed_and_resumed(store, source, place(), chance, took_s, whole)
-                      for _ in range(KILLS))  # fmt: skip
-    assert cut_off >= KILLS // 3
+        for _ in range(KILLS):
+            url = place()
+            kills.kill(source, url)
+            _resumed(store, url, whole)
+    assert kills.cut_off >= KILLS // 3
 
 
-def _killed_and_resumed(
-    store: Store, path: Path, place: str, chance: random.Random, took_s: float, whole: object
-) -> bool:
-    process = started(path, place)
-    time.sleep(chance.random() * took_s)
-    process.send_signal(signal.SIGKILL)
-    finished = ended(process)
+def _resumed(store: Store, place: str, whole: object) -> None:
     with closing(opened(place)) as target:
         copied, found = copy_and_verify(store, target)
         assert found.differences.count == 0
@@ -122,23 +88,17 @@ def _killed_and_resumed(
     assert (again.skipped, again.memories, again.links, again.feedback) == (240, 0, 0, 0)
     assert (again.documents, again.kept.count) == (0, 0)
     assert copied.memories + copied.skipped + copied.replaced == 240
-    return not finished
 
 
 def test_killed_while_memories_are_written_anew(source: Path, place: Callable[[], str]) -> None:
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")
-    chance = random.Random(seed)
+    kills = Kills(COPY)
     target = place()
-    assert ended(started(source, target))
+    kills.whole(source, target)
     for round in range(3):
         with closing(opened(source)) as store:
             for id in everything(store).order["t"][:60]:
-                revise(store, id, importance=chance.random(), text=f"round {round}")
-        process = started(source, target)
-        time.sleep(chance.random() * 0.1)
-        process.send_signal(signal.SIGKILL)
-        ended(process)
+                revise(store, id, importance=kills.chance.random(), text=f"round {round}")
+        kills.kill(source, target)
     with closing(opened(source)) as store, closing(opened(target)) as there:
         assert copy_and_verify(store, there)[1].differences.count == 0
         mine, theirs = everything(store), everything(there)

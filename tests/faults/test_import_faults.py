@@ -6,10 +6,6 @@ import io
 import json
 import random
 import resource
-import signal
-import subprocess
-import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -21,6 +17,7 @@ import pytest
 from remanence import Memory
 from remanence.errors import InvalidInput, StoreError, StoreFull
 from remanence.testing.copies import everything, fill_documents, fill_knowledge, places
+from remanence.testing.kills import Kills
 from remanence.testing.store_suites.making import healthy
 from remanence.transfer import export_memory, import_chat, import_memory
 from remanence.transfer.chat import importing
@@ -90,45 +87,15 @@ def place(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[[
         yield lambda: made(request.param)
 
 
-def started(what: str, path: Path, url: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-c", IMPORT, what, str(path), url]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"go\n"
-    return process
-
-
-def ended(process: subprocess.Popen[bytes]) -> bool:
-    told, _ = process.communicate(timeout=60)
-    assert process.returncode in (0, -signal.SIGKILL)
-    return told == b"done\n"
-
-
-def seconds_of(process: subprocess.Popen[bytes]) -> float:
-    """How long one that has just begun takes, without the end of its process."""
-    begun = time.monotonic()
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"done\n"
-    took_s = time.monotonic() - begun
-    ended(process)
-    return took_s
-
-
 def killed(what: str, path: Path, places: Callable[[], str]) -> Iterator[str]:
     """Databases in which imports were killed at any point."""
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")
-    chance = random.Random(seed)
-    took_s = seconds_of(started(what, path, places()))
-    cut_off = 0
+    kills = Kills(IMPORT)
+    kills.whole(what, path, places())
     for _ in range(KILLS):
         url = places()
-        process = started(what, path, url)
-        time.sleep(chance.random() * took_s)
-        process.send_signal(signal.SIGKILL)
-        cut_off += not ended(process)
+        kills.kill(what, path, url)
         yield url
-    assert cut_off >= 1
+    assert kills.cut_off >= 1
 
 
 def test_a_chat_import_killed_anywhere_goes_on(chats: Path, place: Callable[[], str]) -> None:
