@@ -196,6 +196,7 @@ def test_likes(text: str, expected: set[str]) -> None:
         ("I sold my boat", {"Sam | has | boat †"}),
         ("I have a headache", set()),
         ("I have a dog named Rex", {"Sam | has pet | Rex"}),
+        ("I have a dog house", {"Sam | has | dog house"}),
         ("My hamster Pixel died", {"Sam | has pet | Pixel †"}),
         ("I speak Spanish and a bit of Catalan",
          {"Sam | speaks | Spanish", "Sam | speaks | Catalan"}),

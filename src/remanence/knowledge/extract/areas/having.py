@@ -48,6 +48,14 @@ def _past(scene: Scene) -> bool:
     """ "I had a picnic" is no possession."""
     return scene.group.tense in (Tense.PAST, Tense.PERFECT) and scene.group.verb == "have"
 
+# "a bird bath" is no bird.
+_FOR_ANIMALS = re.compile(
+    r"[\s-]+(?:baths?|beds?|books?|bowls?|cages?|calendars?|carriers?|collars?|costumes?|doors?"
+    r"|feeders?|food|groomers?|hats?|hotels?|houses?|leash(?:es)?|lovers?|parks?|person|people"
+    r"|shelters?|shows?|sitters?|tanks?|toys?|treats?|walkers?|watch(?:er|ers|ing))\b",
+    re.IGNORECASE,
+)
+
 
 def _close_to(text: str) -> tuple[str, str] | None:
     """A family word or an animal that is had, and what follows it."""
@@ -57,6 +65,8 @@ def _close_to(text: str) -> tuple[str, str] | None:
             return None
         one = KIN_PLURALS.get(low) or PET_PLURALS.get(low) or low
         if low.endswith("'s"):
+            return None
+        if one in PETS and _FOR_ANIMALS.match(text[word.end() :]):
             return None
         if one in KIN or one in PETS:
             return one, text[word.end() :]
