@@ -19,7 +19,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
 HEAD = """# Settings
 
 A setting is looked for in this order: an argument of `Memory(…)`, the environment, a file, the
-default below. This page is made from `src/remanence/config.py` by `make docs`.
+default below. This page is made from `src/remanence/config/settings.py` by `make docs`.
 
 ```python
 from remanence import Memory

@@ -71,6 +71,13 @@ UNLIKE_64 = {
     "extract_entities": "False",
     "infer_relations": "False",
     "name_finder": "spacy",
+    "background": "True",
+    "sleep_cap": "0.5",
+    "merge_alike": "0.5",
+    "forget_floor": "0.5",
+    "forget_importance": "0.5",
+    "forget_active_days": "True",
+    "text_codec": "lz4",
 }
 
 
@@ -271,3 +278,18 @@ def test_an_address_is_shown_without_its_password(url: str, told: str) -> None:
 def test_settings_do_not_tell_their_secrets() -> None:
     secrets = ("database", "cache_url", "embedder_key", "index_key")
     assert "s3cret" not in repr(Settings(**dict.fromkeys(secrets, "s3cret")))
+
+
+def test_the_settings_of_sleep_make_its_policy() -> None:
+    given = {
+        "sleep_cap": 0.5,
+        "merge_days": 3,
+        "decay": 0.9,
+        "forget_uses": 7,
+        "cold_after_days": 9,
+    }
+    policy = loaded(given).sleep_policy
+    assert (policy.cap, policy.days_apart, policy.cold_after_days) == (0.5, 3, 9)
+    assert (policy.forget.daily, policy.forget.uses_below) == (0.9, 7)
+    assert policy.forget.erase_after_days is None
+    assert loaded({"erase_after_days": 365}).sleep_policy.forget.erase_after_days == 365

@@ -1,0 +1,26 @@
+"""Settings: arguments › environment › YAML or TOML file › defaults. Nothing else reads either."""
+
+from remanence.config.loading import (
+    CONFIG_FILES,
+    ENVIRONMENT_ALIASES,
+    FILE_ALIASES,
+    FILE_IGNORED,
+    PREFIX,
+    load_settings,
+    origins,
+    shown,
+)
+from remanence.config.settings import HELP, Settings
+
+__all__ = [
+    "CONFIG_FILES",
+    "ENVIRONMENT_ALIASES",
+    "FILE_ALIASES",
+    "FILE_IGNORED",
+    "HELP",
+    "PREFIX",
+    "Settings",
+    "load_settings",
+    "origins",
+    "shown",
+]
