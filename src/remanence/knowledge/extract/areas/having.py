@@ -48,6 +48,7 @@ def _past(scene: Scene) -> bool:
     """ "I had a picnic" is no possession."""
     return scene.group.tense in (Tense.PAST, Tense.PERFECT) and scene.group.verb == "have"
 
+
 # "a bird bath" is no bird.
 _FOR_ANIMALS = re.compile(
     r"[\s-]+(?:baths?|beds?|books?|bowls?|cages?|calendars?|carriers?|collars?|costumes?|doors?"
