@@ -15,11 +15,20 @@ from remanence.model.scope import check_name
 class Shelf(StrEnum):
     """Which layer a document belongs to."""
 
+    ADAPTER = "adapter"
     BLOCK = "block"
     CONVERSATION = "conversation"
+    ERASURE = "erasure"
+    RUN = "run"
+    SCHEDULE = "schedule"
     SESSION = "session"
     SNAPSHOT = "snapshot"
     WORKING = "working"
+
+
+# What these hold is about one store: its runs and receipts, when it sleeps, what was trained on it.
+OF_A_STORE = frozenset({Shelf.ADAPTER, Shelf.ERASURE, Shelf.RUN, Shelf.SCHEDULE})
+PORTABLE = tuple(shelf for shelf in Shelf if shelf not in OF_A_STORE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,9 @@ Span: TypeAlias = tuple[int, int]
 
 CODE_BITS = 128
 CODE_BYTES = CODE_BITS // 8
+# A piece of the cold tier keeps half of each code, after this one byte.
+HALF_CODES = b"\x40"
+HALF_CODE_BYTES = CODE_BYTES // 2
 
 
 @dataclass(frozen=True, slots=True)

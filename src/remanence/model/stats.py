@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from remanence.model.tier import TierUse
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexUse:
@@ -58,17 +60,22 @@ class Stats:
     process_mb: float
     index: IndexUse
     cache: CacheUse | None
+    tiers: tuple[TierUse, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreStats:
-    """Counts and sizes of one tenant's part of a store (bytes are of the whole store)."""
+    """Counts and sizes of one tenant's part of a store (bytes are of the whole store).
+
+    `tiers` are read from every row, so a large store leaves them out; ask it for `tiers` then.
+    """
 
     memories: int
     by_kind: Mapping[str, int] = field(default_factory=dict)
     by_state: Mapping[str, int] = field(default_factory=dict)
     by_day: Mapping[str, int] = field(default_factory=dict)
     documents: Mapping[str, int] = field(default_factory=dict)
+    tiers: tuple[TierUse, ...] = ()
     associations: int = 0
     entities: int = 0
     claims: int = 0

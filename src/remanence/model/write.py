@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
+from remanence.model.document import Shelving
 from remanence.model.embedding import Fingerprint
 from remanence.model.knowledge import Learnt
 from remanence.model.memory import Association, MemoryRecord, Revision
@@ -77,6 +78,20 @@ Action: TypeAlias = Insert | Revise | Remove
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """Uses that a memory gains (or, below 0, gives back), and when the last of them was.
+
+    A count never falls below 0; `used_at` only moves forward, and None leaves it. Only where the
+    last use is exactly `instead_of` does `used_at`, or None, take its place.
+    """
+
+    id: str
+    uses: int
+    used_at: datetime | None = None
+    instead_of: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
     """An idempotency key and the digest of the request that used it."""
 
@@ -90,7 +105,10 @@ class Batch:
 
     `links` and what was `learnt` are put after the actions, so they may speak of memories that the
     batch inserts; a memory that is not there is passed over in `learnt`. A repeated batch learns
-    nothing.
+    nothing. `documents` are shelved in the same transaction, as `Documents.put` does it: a version
+    that is not the expected one is a `Conflict`, and nothing of the batch happens. `moved` uses
+    come after the actions; those of memories that are not there are passed over. `unlinked` are
+    links to remove (source, target, type), before any are put; what is not there is passed over.
     """
 
     tenant: str
@@ -99,6 +117,9 @@ class Batch:
     receipt: Receipt | None = None
     links: tuple[Association, ...] = ()
     learnt: tuple[Learnt, ...] = ()
+    documents: tuple[Shelving, ...] = ()
+    moved: tuple[Moved, ...] = ()
+    unlinked: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from remanence.model.knowledge import Claim, Entity, Mention
 from remanence.model.memory import Association, Feedback, MemoryRecord, Related, Revision
 from remanence.model.scope import Reach
 from remanence.model.stats import Finding, StoreStats
+from remanence.model.tier import Packed, Tier, TierUse
 from remanence.model.write import Batch, Pieces, Written
 
 Keys = NDArray[np.int64]
@@ -130,6 +131,10 @@ class Archive(Protocol):
     def history(self, tenant: str, id: str) -> list[Revision]:
         """Every change of a memory, oldest first, beginning with its insertion; else `NotFound`."""
 
+    def holdings(self, tenant: str, ids: Sequence[str]) -> dict[str, int]:
+        """How much is stored with these memories: versions, vectors, links, claims, mentions,
+        feedback. Ids that are not the tenant's are passed over."""
+
     def note_uses(self, tenant: str, uses: Sequence[tuple[str, datetime]]) -> None:
         """Add to the use counts of memories; ids that are gone are passed over."""
 
@@ -138,8 +143,17 @@ class Archive(Protocol):
     ) -> None:
         """Record whether a memory helped; `NotFound` if it is not this tenant's."""
 
-    def feedback(self, tenant: str) -> Iterator[Feedback]:
-        """All that `note_feedback` recorded for the tenant, oldest first within a memory."""
+    def feedback(self, tenant: str, partition: int | None = None) -> Iterator[Feedback]:
+        """All that `note_feedback` recorded for the tenant, oldest first within a memory.
+
+        With a partition, only what was recorded of its memories.
+        """
+
+    def trim_feedback(self, tenant: str, keep: int) -> int:
+        """Remove feedback past the `keep` on each user's memories; how much was removed.
+
+        First what was said again later of the same memory, question and use, then the oldest.
+        """
 
     def scan(self, tenant: str, after: int = 0) -> Iterator[tuple[int, MemoryRecord]]:
         """Every memory of the tenant in order of key, in any state, streamed with its key."""
@@ -189,6 +203,12 @@ class Links(Protocol):
         """Ids of the memories, in any state, with a link of that type to one of `targets`.
 
         Each once, in order of key; targets that are not the tenant's are passed over.
+        """
+
+    def pointed(self, tenant: str, sources: Sequence[str], type: str) -> list[str]:
+        """Ids of the memories, in any state, that one of `sources` has a link of that type to.
+
+        Each once, in order of key; sources that are not the tenant's are passed over.
         """
 
 
@@ -418,6 +438,45 @@ class Vectors(Protocol):
         """Remove the tenant's pieces of every other embedder, in small transactions; how many."""
 
 
+class Tiers(Protocol):
+    """Less room for what is old. Reads are the same from every tier, only vectors are coarser.
+
+    Nothing here moves the change feed: signs of vectors never change, and an index may keep the
+    finer ones it has. What is written anew (text, vectors) is hot again by itself.
+    """
+
+    def pack(
+        self,
+        reach: Reach,
+        tier: Tier,
+        *,
+        before: datetime,
+        codec: str = "zstd",
+        limit: int = 10_000,
+    ) -> Packed:
+        """Move memories to a tier that happened, were made and last used before that time.
+
+        Those that are not active go at once, whatever their age; those in quarantine stay. At most
+        `limit`, in small transactions; no memories in the answer means that none are left.
+        """
+
+    def unpack(self, reach: Reach, *, limit: int = 10_000) -> Packed:
+        """Make memories hot again. Their texts come back; of pieces that lost bits the memories
+        wait to be embedded anew (`unembedded`), and are found by the coarse ones meanwhile."""
+
+    def packable(self, reach: Reach, tier: Tier, *, before: datetime) -> int:
+        """How many memories `pack` would move to that tier."""
+
+    def renew_dictionaries(self, tenant: str) -> int:
+        """Repack what was packed with snippets of memories that are erased; how many texts.
+
+        `write` does so when it removes memories; this goes on with what a crash left.
+        """
+
+    def tiers(self, tenant: str) -> list[TierUse]:
+        """What each tier of a tenant holds; tiers without a memory are left out."""
+
+
 class Upkeep(Protocol):
     """Care of the whole store."""
 
@@ -426,8 +485,19 @@ class Upkeep(Protocol):
         """A name that is unique to this store and changes when it is restored."""
 
     @property
+    def kind(self) -> str:
+        """What it is: "sqlite", "postgresql"."""
+
+    @property
     def schema(self) -> int:
         """The number of the newest migration that it has seen."""
+
+    @property
+    def leftovers(self) -> tuple[str, ...]:
+        """Where bytes of what is removed may stay, and until when, for a person to read."""
+
+    def sign(self, data: bytes) -> bytes:
+        """A signature that only this store, and a store restored from its backups, can make."""
 
     def tenants(self) -> list[str]:
         """Every tenant that ever wrote, for care of the whole store."""
@@ -454,6 +524,14 @@ class Upkeep(Protocol):
         database left unused between live rows. Writers wait meanwhile.
         """
 
+    def tend(self, progress: Progress | None = None) -> Mapping[str, int]:
+        """Keep the store in shape, in small transactions while others read and write.
+
+        No reader, follower or answer notices. `progress` is called between transactions; an error
+        it raises ends the work there, harmlessly. What was done, in counts; nothing if another
+        process is at it.
+        """
+
     def stats(self, tenant: str, fingerprint: Fingerprint | None = None) -> StoreStats:
         """Counts and sizes; `pending` are those that embedder (else the newest) has not seen."""
 
@@ -462,6 +540,20 @@ class Upkeep(Protocol):
 
 
 class Store(
-    Archive, Links, Documents, Knowledge, KnowledgeSource, RecallSource, Vectors, Upkeep, Protocol
+    Archive,
+    Links,
+    Documents,
+    Knowledge,
+    KnowledgeSource,
+    RecallSource,
+    Vectors,
+    Tiers,
+    Upkeep,
+    Protocol,
 ):
     """All of the above: what a backend is."""
+
+
+# Called with the store that a restore replaces (None if it cannot be read), gives what is to be
+# done to the restored one before it takes its place; that tells whether it removed anything.
+Inherit: TypeAlias = Callable[[Store | None], Callable[[Store], bool]]

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from remanence.model.embedding import CODE_BITS, CODE_BYTES, ByteArray, FloatArray
+from remanence.model.embedding import (
+    CODE_BITS,
+    CODE_BYTES,
+    HALF_CODE_BYTES,
+    HALF_CODES,
+    ByteArray,
+    FloatArray,
+)
 
 # Products of this size stay on one thread, which is faster than waking a second.
 BLOCK = 256
@@ -17,17 +25,37 @@ _SCALE = np.float32(1 / np.sqrt(CODE_BITS * 2 / np.pi))
 def token_matches(tokens: FloatArray, codes: Sequence[bytes]) -> FloatArray:
     """For each text's codes, how well it meets each token of the question: (texts, tokens).
 
-    A text without codes meets nothing (zeros).
+    A text without codes meets nothing (zeros). Codes of the cold tier have half of the bits, and
+    so half of the product.
     """
     best = np.zeros((len(codes), len(tokens)), np.float32)
-    lengths = np.array([len(code) // CODE_BYTES for code in codes], np.int64)
-    filled = np.flatnonzero(lengths)
-    if not len(filled) or not len(tokens):
+    if not len(tokens):
         return best
-    packed = np.frombuffer(b"".join(codes), np.uint8).reshape(-1, CODE_BYTES)
-    starts = np.concatenate([[0], np.cumsum(lengths[filled])[:-1]])
-    best[filled] = np.maximum.reduceat(_cosines(tokens, packed), starts, axis=0)
+    half = np.array([len(code) % CODE_BYTES != 0 for code in codes], np.bool_)
+    _fill(best, np.flatnonzero(~half), codes, b"", tokens, CODE_BYTES)
+    kept = HALF_CODE_BYTES * 8
+    doubled = tokens[:, :kept] * np.float32(CODE_BITS / kept)
+    _fill(best, np.flatnonzero(half), codes, HALF_CODES, doubled, HALF_CODE_BYTES)
     return best
+
+
+def _fill(
+    best: FloatArray,
+    rows: NDArray[np.intp],
+    codes: Sequence[bytes],
+    head: bytes,
+    tokens: FloatArray,
+    size: int,
+) -> None:
+    """The matches of texts whose codes all have that head and size."""
+    bodies = [codes[row][len(head) :] for row in rows]
+    lengths = np.array([len(body) // size for body in bodies], np.int64)
+    filled = np.flatnonzero(lengths)
+    if not len(filled):
+        return
+    packed = np.frombuffer(b"".join(bodies), np.uint8).reshape(-1, size)
+    starts = np.concatenate([[0], np.cumsum(lengths[filled])[:-1]])
+    best[rows[filled]] = np.maximum.reduceat(_cosines(tokens, packed), starts, axis=0)
 
 
 def _cosines(tokens: FloatArray, packed: ByteArray) -> FloatArray:

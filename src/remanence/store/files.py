@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from remanence.errors import StoreError
+from remanence.errors import RemanenceError, StoreError
 
 
 @contextmanager
@@ -21,6 +21,8 @@ def growing(target: Path, *suffixes: str) -> Iterator[Path]:
         target.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(copy, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         yield copy
+    except RemanenceError:
+        raise
     except (OSError, ValueError) as error:
         raise StoreError(f"{str(target)!r} cannot be written ({error}).") from error
     finally:

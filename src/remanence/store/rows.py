@@ -29,6 +29,8 @@ STATE_CODES = {State.ACTIVE: 1, State.ARCHIVED: 2, State.SUPERSEDED: 3, State.QU
 KINDS = {code: kind for kind, code in KIND_CODES.items()}
 STATES = {code: state for state, code in STATE_CODES.items()}
 RECORD_WIDTH = 25
+TEXT = 22  # where the text is in a row of the block `record`
+HOLDINGS = ("versions", "vectors", "links", "claims", "mentions", "feedback")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -62,9 +64,19 @@ def spelled_id(packed: bytes) -> str:
     return f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}"
 
 
+def holdings_of(row: Row | None) -> dict[str, int]:
+    """What the block `holdings` counts, by name."""
+    return dict(zip(HOLDINGS, row or (0,) * len(HOLDINGS), strict=True))
+
+
 def micros(at: datetime) -> int:
     """Microseconds since 1970, exact."""
     return (at - _EPOCH) // _MICROSECOND
+
+
+def micros_or_none(at: datetime | None) -> int | None:
+    """The same of a time that there may not be."""
+    return None if at is None else micros(at)
 
 
 def moment(micros: int) -> datetime:

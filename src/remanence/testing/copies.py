@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -162,9 +162,11 @@ def _state(store: Store, tenant: str, whose: str | None) -> None:
     store.know(tenant, [odd], [*told, claim(ana, "same as", odd, denies=True, reason="wrong")])
 
 
-def fill_documents(store: Store, tenant: str, each: int = 3) -> None:
+def fill_documents(
+    store: Store, tenant: str, each: int = 3, shelves: Iterable[Shelf] = Shelf
+) -> None:
     """So many documents on every shelf, one of them with editions: changed, and ended by time."""
-    for shelf, n in ((shelf, n) for shelf in Shelf for n in range(each)):
+    for shelf, n in ((shelf, n) for shelf in shelves for n in range(each)):
         address = Address(
             shelf=shelf,
             name=f"{ODD[:20]} {n}" if n == 1 else f"{shelf} {n}",
@@ -193,6 +195,8 @@ def _value(shelf: Shelf, text: str, change: int) -> dict[str, Any]:
         case Shelf.SNAPSHOT:
             told = {"shelf": Shelf.SESSION.value, "agent": "bot", "left_s": 7.5}
             return {**told, "value": _value(Shelf.SESSION, text, change)}
+        case Shelf.ADAPTER | Shelf.ERASURE | Shelf.RUN | Shelf.SCHEDULE:
+            return {"text": text, "deep": deep}
 
 
 def _put(address: Address, tenant: str, change: int, keep: bool) -> Put:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from remanence.testing.store_suites.archive import ArchiveSuite
 from remanence.testing.store_suites.documents import DocumentSuite
+from remanence.testing.store_suites.erasure import ErasureSuite
 from remanence.testing.store_suites.filters import FilterSuite
 from remanence.testing.store_suites.knowledge import KnowledgeSuite
 from remanence.testing.store_suites.known import KnownSuite
@@ -15,6 +16,9 @@ from remanence.testing.store_suites.recall import RecallSuite
 from remanence.testing.store_suites.scope import ScopeSuite
 from remanence.testing.store_suites.shelves import ShelfSuite
 from remanence.testing.store_suites.spans import SpanSuite
+from remanence.testing.store_suites.tending import TendingSuite
+from remanence.testing.store_suites.tiers import TiersSuite
+from remanence.testing.store_suites.together import TogetherSuite
 from remanence.testing.store_suites.upkeep import UpkeepSuite
 from remanence.testing.store_suites.vectors import VectorSuite
 
@@ -29,12 +33,16 @@ class StoreSuite(
     SpanSuite,
     DocumentSuite,
     ShelfSuite,
+    TogetherSuite,
+    ErasureSuite,
     KnowledgeSuite,
     KnownSuite,
     LearntSuite,
     RecallSuite,
     VectorSuite,
+    TiersSuite,
     UpkeepSuite,
+    TendingSuite,
 ):
     """Everything the Store port promises.
 

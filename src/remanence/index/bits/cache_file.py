@@ -158,7 +158,11 @@ def _write_directory(file: IO[bytes], owner: Owner, entries: list[Entry]) -> Non
 def _write_bits(file: IO[bytes], partition: int, position: int, bits: SignBits) -> Entry:
     offset = file.tell()
     keys = bits.keys.tobytes()
-    blocks = (keys, bytes(-len(keys) % 8), np.ascontiguousarray(bits.planes).data.cast("B"))
+    blocks = (
+        keys,
+        bytes(-len(keys) % 8),
+        np.ascontiguousarray(np.asarray(bits.planes)).data.cast("B"),
+    )
     hashed = blake2b(digest_size=16)
     for block in blocks:
         hashed.update(block)

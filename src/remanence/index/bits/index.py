@@ -30,8 +30,10 @@ class BitsIndex:
     Partitions of at most `small` vectors are scored exactly from memory. Larger ones keep one
     bit a dimension; the best by these are read from the store and scored exactly: `rescore` up to
     100,000 vectors, then growing with the root of their number, and always half more than
-    `limit`. Past `budget_bytes`, partitions not used lately are dropped. `file` holds the sign
-    bits between runs; `identity` is the store's.
+    `limit`. Past `budget_bytes`, partitions not used lately are dropped, and one that is too large
+    by itself keeps its sign bits in a file and 4 bytes a vector in memory; what is found stays the
+    same. Reading or writing `file`, which holds the sign bits between runs, takes one partition's
+    for a moment. `identity` is the store's.
     """
 
     def __init__(

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 
 from remanence.index.bits.members import RowNumbers, rows_of
 from remanence.index.bits.rows import ByteRows, unpacked
 from remanence.index.bits.signs import SignBits, estimated_cosines, joined, words_for
+from remanence.index.bits.spill import spilled
 from remanence.model.embedding import FloatArray
 from remanence.ports.store import Keys
 from remanence.ports.vector_index import Nearest
@@ -60,6 +62,10 @@ class Partition:
             bits = joined([bits, self.rows.signs()])
         nothing = np.empty(0, np.intp)
         return replace(self, bits=bits, gone=nothing, rows=self.rows.take(nothing))
+
+    def spilled(self, folder: Path | None) -> Partition:
+        """The same content with its sign bits in a file, not in memory."""
+        return replace(self, bits=spilled(self.bits, folder))
 
     def among(self, allowed: Keys) -> Partition:
         """Only the rows of these (ascending) keys."""

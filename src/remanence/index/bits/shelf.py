@@ -63,8 +63,9 @@ class Shelf:
         before = self._held.get(number)
         held = self._current(number)
         if held is not before:
-            self._hold(number, held)
-        self._held.move_to_end(number)
+            held = self._hold(number, held)
+        if number in self._held:
+            self._held.move_to_end(number)
         return held.partition
 
     def save(self) -> None:
@@ -156,12 +157,22 @@ class Shelf:
         vectors = self._source.scan_vectors(fingerprint, number)
         return scanned(vectors, fingerprint.dimension, self._small)
 
-    def _hold(self, number: int, held: Held) -> None:
+    def _hold(self, number: int, held: Held) -> Held:
+        """Keep it as far as the budget goes: sign bits past it are read from a file instead.
+
+        What is too large even so (whole rows of a small partition) is made again at each search.
+        """
         self._release(number)
+        if held.partition.nbytes > self._budget and len(held.partition.bits):
+            folder = None if self._file is None else self._file.parent
+            held = Held(held.partition.spilled(folder), held.position)
         self._held[number] = held
         self._bytes += held.partition.nbytes
-        while self._bytes > self._budget and len(self._held) > 1:
+        # The keys of the last one used are the least there is: without them every search scans.
+        least = 1 if len(held.partition.bits) else 0
+        while self._bytes > self._budget and len(self._held) > least:
             self._release(next(iter(self._held)))
+        return held
 
     def _release(self, number: int) -> None:
         held = self._held.pop(number, None)

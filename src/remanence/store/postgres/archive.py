@@ -13,17 +13,27 @@ from remanence.errors import Conflict, NotFound
 from remanence.model.filter import Filter
 from remanence.model.memory import Feedback, MemoryRecord, Revision
 from remanence.model.scope import Reach
-from remanence.model.write import Batch, Insert, Written
+from remanence.model.write import Batch, Insert, Remove, Written
 from remanence.ports.store import Span
 from remanence.store.conditions import ACTIVE
 from remanence.store.postgres.arrays import int8s, uuids
 from remanence.store.postgres.columns import NEVER
 from remanence.store.postgres.database import Database
+from remanence.store.postgres.dictionaries import Dictionaries
 from remanence.store.postgres.filters import check, reached, statement
 from remanence.store.postgres.placing import Unemployed, employ
 from remanence.store.postgres.session import Session
 from remanence.store.postgres.writing import Writing
-from remanence.store.rows import Row, before_values, micros, moment, packed_id, span_of, spelled_id
+from remanence.store.rows import (
+    Row,
+    before_values,
+    holdings_of,
+    micros,
+    moment,
+    packed_id,
+    span_of,
+    spelled_id,
+)
 
 _CHUNK = 500
 _KEYS = 5000
@@ -33,14 +43,18 @@ class PostgresArchive:
     """The Archive port."""
 
     _database: Database
+    _dictionaries: Dictionaries
 
     def write(self, batch: Batch) -> Written:
         """Do all of it in one durable transaction."""
         while True:
             try:
-                return self._database.write(
+                written = self._database.write(
                     batch.tenant, lambda session: Writing(self._database, session, batch).run()
                 )
+                if any(isinstance(action, Remove) for action in batch.actions):
+                    self._dictionaries.renew(batch.tenant)
+                return written
             except Unemployed as missing:
                 employ(self._database, batch.tenant, missing.fingerprints)
             except Conflict as conflict:
@@ -114,6 +128,18 @@ class PostgresArchive:
         actor = next((one.before["actor"] for one in later if "actor" in one.before), record.actor)
         return [Revision(version=1, verb="added", at=record.created_at, actor=actor), *later]
 
+    def holdings(self, tenant: str, ids: Sequence[str]) -> dict[str, int]:
+        """How much is stored with these memories, by part."""
+
+        def work(session: Session) -> dict[str, int]:
+            packed = [packed_id(id) for id in ids]
+            found = session.rows("places_by_id", ids=uuids(id for id in packed if id is not None))
+            partitions = int8s({partition for _, partition, _ in found})
+            keys = int8s(key for _, _, key in found)
+            return holdings_of(session.row("holdings", keys=keys, partitions=partitions))
+
+        return self._database.read(tenant, work) or holdings_of(None)
+
     def note_uses(self, tenant: str, uses: Sequence[tuple[str, datetime]]) -> None:
         """Add to the use counts of memories; ids that are gone are passed over."""
         counts = Counter(packed_id(id) for id, _ in uses)
@@ -149,15 +175,23 @@ class PostgresArchive:
             raise _not_found(id)
         self._database.write(tenant, work)
 
-    def feedback(self, tenant: str) -> Iterator[Feedback]:
+    def trim_feedback(self, tenant: str, keep: int) -> int:
+        """Remove what was said again later, then the oldest, past the bound of each user."""
+        if not self._database.is_tenant(tenant):
+            return 0
+        return self._database.write(tenant, lambda s: len(s.rows("trim_feedback", keep=keep)))
+
+    def feedback(self, tenant: str, partition: int | None = None) -> Iterator[Feedback]:
         """All that `note_feedback` recorded, by memory, oldest first; read in chunks."""
         after = (0, 0)
-        while rows := self._feedback_after(tenant, after):
+        while rows := self._feedback_after(tenant, after, partition):
             yield from map(_feedback, rows)
             after = (rows[-1][0], rows[-1][1])
 
-    def _feedback_after(self, tenant: str, after: tuple[int, int]) -> list[tuple[Any, ...]]:
-        asked = {"memory": after[0], "after": after[1], "most": _CHUNK}
+    def _feedback_after(
+        self, tenant: str, after: tuple[int, int], partition: int | None
+    ) -> list[tuple[Any, ...]]:
+        asked = {"memory": after[0], "after": after[1], "most": _CHUNK, "partition": partition}
         return self._database.read(tenant, lambda s: s.rows("feedback_after", **asked)) or []
 
     def scan(self, tenant: str, after: int = 0) -> Iterator[tuple[int, MemoryRecord]]:

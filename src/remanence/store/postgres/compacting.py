@@ -15,6 +15,8 @@ from remanence.store.postgres.session import sql
 
 _PAUSE_S = 0.1
 _NUMBER = re.compile(r"\d+")
+_SAMPLES = "pg_statistic"
+_CAN_CLEAR = 180000
 
 
 def tables(connection: PatientConnection) -> list[str]:
@@ -28,16 +30,25 @@ def vacuum(connection: PatientConnection, name: str, how: str) -> None:
 
 
 def compact(connection: PatientConnection, patience_s: float) -> None:
-    """Rewrite every table.
+    """Rewrite every table, and the planner's statistics, which hold samples of values.
 
     PostgreSQL keeps removed rows that a transaction begun earlier, even its own autovacuum, may
     still see; such a table is rewritten again until `patience_s` have passed.
     """
     deadline = time.monotonic() + patience_s
-    for name in tables(connection):
-        while _rows_left(connection, name) and time.monotonic() < deadline:
-            time.sleep(_PAUSE_S)
+    every = tables(connection)
+    for name in every:
+        _rewrite(connection, name, deadline)
+    if connection.info.server_version >= _CAN_CLEAR:
+        connection.execute(sql("clear_samples").encode())
+    for name in every:
         vacuum(connection, name, "ANALYZE")
+    _rewrite(connection, _SAMPLES, deadline)
+
+
+def _rewrite(connection: PatientConnection, name: str, deadline: float) -> None:
+    while _rows_left(connection, name) and time.monotonic() < deadline:
+        time.sleep(_PAUSE_S)
 
 
 def _rows_left(connection: PatientConnection, name: str) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from copy import copy
+from typing import Self, TypeVar
 
 from remanence.errors import StoreCorrupt
 from remanence.model.embedding import Fingerprint
@@ -14,8 +15,9 @@ from remanence.store.postgres.connections import Connections
 from remanence.store.postgres.opening import PatientConnection, Settings
 from remanence.store.postgres.schema import Facts, prepare
 from remanence.store.postgres.session import NOBODY, Session, sql
+from remanence.store.postgres.texts import Texts
 from remanence.store.postgres.transactions import Transactions
-from remanence.store.rows import RECORD_WIDTH, Owner, Row, record_of, row_digest, spelled_id
+from remanence.store.rows import RECORD_WIDTH, TEXT, Owner, Row, record_of, row_digest, spelled_id
 
 T = TypeVar("T")
 
@@ -34,12 +36,24 @@ class Database:
         self.digest_key = bytes.fromhex(self.facts["digest_key"])
         self.connections = Connections(settings, types)
         self._transactions = Transactions(self.connections)
+        self._forget_names()
+
+    def inside(self, facts: Facts, transactions: Transactions) -> Self:
+        """The same database as others see it: its facts, its names, their transactions."""
+        other = copy(self)
+        other.facts, other.digest_key = facts, bytes.fromhex(facts["digest_key"])
+        other._transactions = transactions
+        other._forget_names()
+        return other
+
+    def _forget_names(self) -> None:
         self._tenants: dict[str, int] = {}
         self._names: dict[int, str] = {}
         self._partitions: dict[tuple[int, str], int] = {}
         self._owners: dict[int, tuple[int, str]] = {}
         self._tenant_of: dict[int, int] = {}
         self._embedders: dict[str, int] = {}
+        self._texts = Texts()
 
     def read(self, tenant: str, work: Callable[[Session], T]) -> T | None:
         """Do it in one snapshot; None if the tenant has never written."""
@@ -141,9 +155,17 @@ class Database:
     def record(self, session: Session, row: Row) -> MemoryRecord:
         """The record of a row of the block `record`."""
         try:
-            return record_of(row, self.owner(session, row[1]))
+            return record_of(self.opened(session, row), self.owner(session, row[1]))
         except (KeyError, ValueError, OverflowError, TypeError, AttributeError) as error:
             raise damaged(row) from error
+
+    def opened(self, session: Session, row: Row) -> Row:
+        """The row of the block `record` with its text as a text."""
+        return (*row[:TEXT], self.text(session, row[TEXT]), *row[TEXT + 1 :])
+
+    def text(self, session: Session, stored: bytes | str) -> str:
+        """The text of the block `text`; `StoreCorrupt` if it is not whole."""
+        return self._texts.opened(session, stored)
 
     def records(self, session: Session, rows: Iterable[Row]) -> list[MemoryRecord]:
         """The records of rows of the block `record`."""
@@ -151,9 +173,10 @@ class Database:
 
     def checked(self, session: Session, row: Row) -> MemoryRecord:
         """The record of a row that ends with its digest, if it is what was signed."""
-        if row_digest(row, self.owner(session, row[1]), self.digest_key) != row[RECORD_WIDTH]:
+        whole = self.opened(session, row)
+        if row_digest(whole, self.owner(session, row[1]), self.digest_key) != row[RECORD_WIDTH]:
             raise damaged(row)
-        return self.record(session, row)
+        return self.record(session, whole)
 
     def _tenant(self, name: str) -> int | None:
         known = self._tenants.get(name)

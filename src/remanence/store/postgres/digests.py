@@ -8,13 +8,24 @@ from typing import Any
 
 import orjson
 
+from remanence.errors import StoreCorrupt
 from remanence.model.memory import State
 from remanence.store.damage import readable
+from remanence.store.packing import dictionary_of
 from remanence.store.postgres.arrays import int8s, texts
 from remanence.store.postgres.database import Database
 from remanence.store.postgres.feed import announce
 from remanence.store.postgres.session import Session
-from remanence.store.rows import RECORD_WIDTH, STATE_CODES, STATES, Row, micros, row_digest
+from remanence.store.postgres.texts import stored_dictionary
+from remanence.store.rows import (
+    RECORD_WIDTH,
+    STATE_CODES,
+    STATES,
+    TEXT,
+    Row,
+    micros,
+    row_digest,
+)
 
 _CHUNK = 1000
 _REWRITTEN = (
@@ -29,11 +40,14 @@ def damaged_rows(database: Database, session: Session) -> list[tuple[Any, ...]]:
 
 
 def quarantine(database: Database, session: Session, key: int, now: datetime) -> None:
-    """Sign a damaged row as it is now readable, in the state that keeps it out of recall."""
+    """Sign a damaged row as it is now readable, in the state that keeps it out of recall.
+
+    Not if only its dictionary is lost: that may still come back from a backup.
+    """
     found = session.row("guarded_row", key=key)
-    if found is None:
+    if found is None or not _has_dictionary(session, found[TEXT]):
         return
-    row = readable(found)
+    row = readable((*found[:TEXT], _readable(database, session, key, found[TEXT])))
     before = orjson.dumps({"state": STATES[row[4]]}).decode()
     row[4], row[7], row[11] = STATE_CODES[State.QUARANTINED], micros(now), row[11] + 1
     digest = row_digest(row, database.owner(session, row[1]), database.digest_key)
@@ -65,4 +79,25 @@ def _guarded(session: Session) -> Iterator[tuple[Any, ...]]:
 
 def _matches(database: Database, session: Session, row: Row) -> bool:
     owner = database.owner(session, row[1])
-    return bool(row_digest(row, owner, database.digest_key) == row[RECORD_WIDTH])
+    try:
+        found = row_digest(database.opened(session, row), owner, database.digest_key)
+    except StoreCorrupt:
+        return False
+    return bool(found == row[RECORD_WIDTH])
+
+
+def _readable(database: Database, session: Session, key: int, stored: bytes) -> str:
+    """The text; if it cannot be read it is emptied."""
+    try:
+        return database.text(session, stored)
+    except StoreCorrupt:
+        session.run("empty_text", key=key)
+        return ""
+
+
+def _has_dictionary(session: Session, stored: bytes) -> bool:
+    try:
+        number = dictionary_of(stored) if stored[:1] != b"\x00" else 0
+        return not number or bool(stored_dictionary(session, number))
+    except StoreCorrupt:
+        return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -10,8 +10,10 @@ import numpy as np
 
 from remanence.model.embedding import Fingerprint, restored
 from remanence.model.stats import Finding
+from remanence.store.coarse import opened
 from remanence.store.postgres.arrays import halfvecs, int8s
 from remanence.store.postgres.database import Database
+from remanence.store.postgres.dictionaries import damaged_dictionaries
 from remanence.store.postgres.digests import damaged_rows, quarantine
 from remanence.store.postgres.document_digests import (
     damaged_documents,
@@ -87,7 +89,6 @@ class Doctor:
     def examine(self, fingerprint: Fingerprint | None) -> list[Finding]:
         """All that was looked at, problems or not."""
         checks: list[tuple[str, Look, Mend]] = [
-            ("digests", self._damaged, self._quarantine),
             ("text index", self._reworded, self._word_again),
             ("labels", wrong_labels, label_again),
             ("editions", self._damaged_editions, self._remove_editions),
@@ -96,7 +97,8 @@ class Doctor:
             ("vectors", _looker("wrong_vectors"), _mend_vectors),
             ("change feed", _looker("count_unannounced"), _mend_feed),
         ]
-        found = [self._walls(), self._indexes(), self._documents(), self._entities()]
+        found = [self._walls(), self._indexes(), self._dictionaries(), self._digests()]
+        found += [self._documents(), self._entities()]
         found += [self._check(*check) for check in checks]
         return found if fingerprint is None else [*found, self._embeddings(fingerprint)]
 
@@ -134,6 +136,14 @@ class Doctor:
         repaired = build_missing(self._connection) if broken and self._repair else 0
         return _finding("vector indexes", len(broken), repaired, ", ".join(broken[:_NAMED]))
 
+    def _dictionaries(self) -> Finding:
+        found = self._check("dictionaries", self._damaged_dictionaries, _mend_dictionaries)
+        return self._as_far_as_mended(found, lambda _, session: damaged_dictionaries(session))
+
+    def _digests(self) -> Finding:
+        found = self._check("digests", self._damaged, self._quarantine)
+        return self._as_far_as_mended(found, damaged_rows)
+
     def _documents(self) -> Finding:
         found = self._check("documents", self._damaged_documents, self._mend_documents)
         return self._as_far_as_mended(found, damaged_documents)
@@ -143,7 +153,7 @@ class Doctor:
         return self._as_far_as_mended(found, damaged_entities)
 
     def _as_far_as_mended(
-        self, found: Finding, damaged: Callable[[Database, Session], list[Row]]
+        self, found: Finding, damaged: Callable[[Database, Session], Sequence[Row]]
     ) -> Finding:
         """The finding without those that nothing could mend."""
         if not found.repaired:
@@ -153,6 +163,11 @@ class Doctor:
             with self._connection.transaction():
                 left += len(damaged(self._database, Session(self._connection, tenant)))
         return replace(found, repaired=max(found.problems - left, 0))
+
+    def _damaged_dictionaries(self, session: Session) -> int:
+        found = damaged_dictionaries(session)
+        self._names += [str(number) for number, _ in found]
+        return len(found)
 
     def _damaged_documents(self, session: Session) -> int:
         rows = damaged_documents(self._database, session)
@@ -209,6 +224,12 @@ class Doctor:
             quarantine(self._database, session, row[0], self._now)
 
 
+def _mend_dictionaries(session: Session) -> None:
+    for number, body in damaged_dictionaries(session):
+        if body is not None:
+            session.run("mend_dictionary", id=number, body=body)
+
+
 def _looker(name: str) -> Look:
     return lambda session: int(session.value(name))
 
@@ -230,9 +251,10 @@ def _mend_feed(session: Session) -> None:
 def _mend_vectors(session: Session) -> None:
     session.run("delete_stray_vectors")
     while rows := session.rows("pieces_without_vector", most=_CHUNK):
-        for size in {len(row[4]) for row in rows}:
-            alike = [row for row in rows if len(row[4]) == size]
+        for size in {row[5] for row in rows}:
+            alike = [row for row in rows if row[5] == size]
             places = np.array([row[:4] for row in alike], np.int64)
+            vectors = opened([row[4] for row in alike], size)
             partitions, embedders, keys, parts = (int8s(column) for column in places.T)
             session.run(
                 "insert_vectors",
@@ -240,7 +262,7 @@ def _mend_vectors(session: Session) -> None:
                 embedders=embedders,
                 keys=keys,
                 parts=parts,
-                embeddings=halfvecs(restored([row[4] for row in alike])),
+                embeddings=halfvecs(restored(vectors)),
             )
 
 

@@ -26,7 +26,7 @@ from remanence.store.shelves import (
     place_of,
     within,
 )
-from remanence.store.shelving import Held, Shelves, ready, ready_to_adopt
+from remanence.store.shelving import Held, Ready, Shelves, ready, ready_to_adopt
 
 _CHUNK = 50
 _BEFORE_ALL = ("",) * 5
@@ -49,18 +49,12 @@ class PostgresDocuments:
     def put(self, tenant: str, shelvings: Sequence[Shelving]) -> list[Document]:
         """Do all of it in one durable transaction; the documents put, in that order."""
         asked = ready(shelvings)
-        wanted = {one.place for one in asked if isinstance(one.shelving, Put)}
-
-        def work(session: Session) -> list[Document]:
-            shelves = Shelves(tenant, self._database.digest_key, [one.place for one in asked])
-            _lock(session, shelves, wanted)
-            done = [shelves.act(one) for one in asked]
-            _store(session, shelves.held.values())
-            return [document for document in done if document is not None]
-
+        wanted = any(isinstance(one, Put) for one in shelvings)
         if not wanted and not self._database.is_tenant(tenant):
             return self._nothing(tenant, asked)
-        return self._database.write(tenant, work)
+        return self._database.write(
+            tenant, lambda session: shelve(self._database, session, tenant, asked)
+        )
 
     def documents(self, tenant: str, addresses: Sequence[Address]) -> list[Document]:
         """The documents at these addresses, in one snapshot, each checked against its digest."""
@@ -169,6 +163,17 @@ class PostgresDocuments:
             edition = edition_of(row, places[row[0]], tenant, self._database.digest_key)
             found[row[0]].append(edition)
         return found
+
+
+def shelve(
+    database: Database, session: Session, tenant: str, asked: Sequence[Ready]
+) -> list[Document]:
+    """Do all of it inside a transaction; the documents put, in that order."""
+    shelves = Shelves(tenant, database.digest_key, [one.place for one in asked])
+    _lock(session, shelves, {one.place for one in asked if isinstance(one.shelving, Put)})
+    done = [shelves.act(one) for one in asked]
+    _store(session, shelves.held.values())
+    return [document for document in done if document is not None]
 
 
 def _lock(session: Session, shelves: Shelves, wanted: Collection[Place]) -> None:

@@ -18,6 +18,7 @@ from remanence.store.labels import any_long_text
 from remanence.store.postgres.arrays import Int8s, byteas, float8s, int8s, texts
 from remanence.store.postgres.faults import translated
 from remanence.store.postgres.session import Session, sql
+from remanence.store.postgres.texts import Texts
 from remanence.store.postgres.values import LONG_TEXTS, NUMBERS, SHORT_TEXTS, encoded
 from remanence.store.rows import Row
 
@@ -57,6 +58,7 @@ class _PostgresCompiler(Compiler):
 
     def __init__(self, session: Session, partitions: Sequence[int]) -> None:
         self._session = session
+        self._texts = Texts()
         self._partitions = int8s(partitions)
         self._here = (session.tenant, partitions[0] if len(partitions) == 1 else self._partitions)
         self._among = "= ?" if len(partitions) == 1 else "= ANY(?)"
@@ -66,7 +68,9 @@ class _PostgresCompiler(Compiler):
 
     def contains(self, folded: str) -> Condition:
         folded.encode()  # refuses lone surrogates
-        others = self._keys_where("texts_beyond_ascii", lambda row: folded in row[1].casefold())
+        others = self._keys_where(
+            "texts_beyond_ascii", lambda row: folded in self._text(row[1]).casefold()
+        )
         found = Condition("m.key = ANY(?)", (others,))
         if not folded.isascii():
             return found
@@ -74,6 +78,9 @@ class _PostgresCompiler(Compiler):
             "octet_length(m.text) = m.characters AND position(? IN lower(m.text)) > 0", (folded,)
         )
         return joined("OR", [plain, found])
+
+    def _text(self, stored: bytes) -> str:
+        return self._texts.opened(self._session, stored)
 
     def among(self, column: str, values: Sequence[Any]) -> Condition:
         if all(isinstance(value, str) for value in values):

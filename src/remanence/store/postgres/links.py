@@ -82,15 +82,9 @@ class PostgresLinks:
 
     def dissociate(self, tenant: str, source: str, target: str, type: str | None) -> int:
         """Remove links from source to target; how many there were."""
-
-        def work(session: Session) -> int:
-            try:
-                start, end = _keys(session, "lock_by_id", source, target)
-            except NotFound:
-                return 0
-            return len(session.rows("delete_links", source=start, target=end, type=type))
-
-        return self._database.write(tenant, work) if self._database.is_tenant(tenant) else 0
+        if not self._database.is_tenant(tenant):
+            return 0
+        return self._database.write(tenant, lambda session: cut_link(session, source, target, type))
 
     def links(self, tenant: str) -> Iterator[Association]:
         """Every association of the tenant, read in chunks."""
@@ -101,9 +95,16 @@ class PostgresLinks:
 
     def pointing(self, tenant: str, targets: Sequence[str], type: str) -> list[str]:
         """Ids of the memories with a link of that type to one of `targets`, in order of key."""
-        packed = {packed_id(id) for id in targets}
+        return self._across("pointing", tenant, targets, type)
+
+    def pointed(self, tenant: str, sources: Sequence[str], type: str) -> list[str]:
+        """Ids of the memories that one of `sources` has such a link to, in order of key."""
+        return self._across("pointed", tenant, sources, type)
+
+    def _across(self, name: str, tenant: str, ids: Sequence[str], type: str) -> list[str]:
+        packed = {packed_id(id) for id in ids}
         asked = {"ids": uuids(id for id in packed if id is not None), "type": type}
-        found = self._database.read(tenant, lambda session: session.rows("pointing", **asked))
+        found = self._database.read(tenant, lambda session: session.rows(name, **asked))
         return [spelled_id(id) for _, id in found or []]
 
     def _links_after(self, tenant: str, after: Row) -> list[tuple[Any, ...]]:
@@ -134,6 +135,15 @@ def put_link(session: Session, link: Association) -> Association:
     told = {"strength": strength, "created": micros(link.created_at), "type": link.type}
     created = session.value("put_link", source=source, target=target, **told)
     return replace(link, strength=strength, created_at=moment(created))
+
+
+def cut_link(session: Session, source: str, target: str, type: str | None) -> int:
+    """Remove links from source to target inside a transaction; how many there were."""
+    try:
+        start, end = _keys(session, "lock_by_id", source, target)
+    except NotFound:
+        return 0
+    return len(session.rows("delete_links", source=start, target=end, type=type))
 
 
 def _keys(session: Session, name: str, *ids: str) -> list[int]:

@@ -11,18 +11,20 @@ from remanence.store.postgres.arrays import uuids
 from remanence.store.postgres.database import Database
 from remanence.store.postgres.session import Session
 from remanence.store.rows import micros, required_id
+from remanence.store.signing import erased_key, written_between
 
 
 def repeated(database: Database, session: Session, receipt: Receipt) -> Written | None:
     """The answer to an earlier request with this receipt, if there was one."""
-    row = session.row("receipt", key=receipt.key)
+    left = erased_key(database.digest_key, receipt.key)
+    row = session.row("receipt", key=receipt.key, left=left)
     if row is None:
         return None
     digest, ids = row
-    if digest != receipt.digest:
+    if digest and digest != receipt.digest:
         raise Conflict(f"The key {receipt.key!r} was used for another request; use a new key.")
     rows = {row[2]: row for row in session.rows("memories_by_id", ids=uuids(ids))}
-    if any(id not in rows for id in ids):
+    if not digest or any(id not in rows for id in ids):
         raise Conflict(f"What the key {receipt.key!r} wrote was erased; use a new key.")
     found = database.records(session, [rows[id] for id in ids])
     return Written(records=tuple(found), repeated=True)
@@ -38,3 +40,13 @@ def keep(session: Session, batch: Batch, records: Sequence[MemoryRecord]) -> Non
             ids=uuids(required_id(record.id) for record in records),
             at=micros(batch.at),
         )
+
+
+def erase(database: Database, session: Session, removed: Sequence[MemoryRecord]) -> None:
+    """Leave only a digest of the keys that wrote what was removed: they still cannot be reused."""
+    if not removed:
+        return
+    first, last = written_between(removed)
+    ids = uuids(required_id(record.id) for record in removed)
+    for (key,) in session.rows("receipts_of", first=first, last=last, ids=ids):
+        session.run("erase_receipt", key=key, left=erased_key(database.digest_key, key))

@@ -11,15 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from psycopg.sql import SQL, Identifier
+from psycopg.sql import SQL, Composed, Identifier
 
 from remanence.errors import StoreBusy, StoreCorrupt, StoreError, StoreVersion
+from remanence.ports.store import Inherit
 from remanence.store.postgres.backups import MANIFEST, Table, tables
+from remanence.store.postgres.compacting import compact
 from remanence.store.postgres.database import Database
 from remanence.store.postgres.digests import damaged_rows
 from remanence.store.postgres.document_digests import damaged_documents, damaged_editions
 from remanence.store.postgres.faults import translated
 from remanence.store.postgres.indexes import build_missing
+from remanence.store.postgres.inside import StoreInside
 from remanence.store.postgres.knowledge_digests import damaged_claims, damaged_entities
 from remanence.store.postgres.opening import APPLICATION, PatientConnection
 from remanence.store.postgres.schema import new_identity, read_facts, set_fact
@@ -36,9 +39,11 @@ def restore(
     tls: str = "prefer",
     timeout_s: float = 10.0,
     statement_timeout_s: float = 30.0,
+    inherit: Inherit | None = None,
 ) -> None:
     """Check a backup, then put it in the place of the store at `url`, under a new identity.
 
+    What it inherits from the store that was there it does in the same transaction.
     `StoreCorrupt` if the backup is damaged, `StoreBusy` if the store is open somewhere; then
     nothing has changed.
     """
@@ -59,12 +64,20 @@ def restore(
                 database.connections.fresh() as connection,
             ):
                 database.connections.drop_idle()
+                removed = False
                 with connection.transaction():
-                    _Restoring(connection, file, manifest).run(database.settings.where)
+                    restoring = _Restoring(connection, file, manifest)
+                    restoring.lock(database.settings.where)
+                    heir = None if inherit is None else inherit(StoreInside(store, connection))
+                    restoring.run()
                     database.digest_key = bytes.fromhex(read_facts(connection)["digest_key"])
                     for (tenant,) in Session(connection, NOBODY).rows("tenant_numbers"):
                         _check_rows(database, Session(connection, tenant), source)
+                    if heir is not None:
+                        removed = heir(StoreInside(store, connection))
                 build_missing(connection)
+                if removed:
+                    compact(connection, timeout_s)
         finally:
             store.close()
 
@@ -77,10 +90,10 @@ class _Restoring:
         self._file = file
         self._manifest = manifest
 
-    def run(self, where: str) -> None:
+    def run(self) -> None:
         """Replace everything, inside the caller's transaction."""
         here = tables(self._connection)
-        self._empty(here, where)
+        self._empty(here)
         known = [Table(one.name, self._columns(one), one.walled) for one in here]
         for table in known:
             self._connection.execute(_staging(table))
@@ -97,16 +110,19 @@ class _Restoring:
         # The rows are the backup's, the tables are as new as this Remanence.
         set_fact(self._connection, "schema", str(migrations()[-1][0]))
 
-    def _empty(self, every: list[Table], where: str) -> None:
-        names = SQL(", ").join(Identifier(name) for name in [*[t.name for t in every], "commits"])
+    def lock(self, where: str) -> None:
+        """Keep everybody else out; `StoreBusy` if somebody is in."""
+        names = _named(tables(self._connection))
         self._connection.execute(SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(names))
         asked = {"application": APPLICATION}
         row = self._connection.execute(sql("others_connected").encode(), asked).fetchone()
         if row is not None and row[0]:
             raise StoreBusy(f"{where} is open; close it everywhere, then restore.")
+
+    def _empty(self, every: list[Table]) -> None:
         for (name,) in self._connection.execute(sql("every_graph").encode()).fetchall():
             self._connection.execute(SQL("DROP INDEX {}").format(Identifier(name)))
-        self._connection.execute(SQL("TRUNCATE {}").format(names))
+        self._connection.execute(SQL("TRUNCATE {}").format(_named(every)))
 
     def _columns(self, table: Table) -> list[str]:
         return list(self._manifest["tables"].get(table.name, table.columns))
@@ -125,6 +141,10 @@ class _Restoring:
             )
         )
         self._connection.execute(SQL("TRUNCATE {}").format(staging))
+
+
+def _named(every: list[Table]) -> Composed:
+    return SQL(", ").join(Identifier(name) for name in [*[t.name for t in every], "commits"])
 
 
 def _staging(table: Table) -> Any:

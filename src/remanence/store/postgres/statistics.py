@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from remanence.model.embedding import Fingerprint
 from remanence.model.stats import StoreStats
+from remanence.model.tier import TierUse
 from remanence.store.postgres.database import Database
 from remanence.store.postgres.session import Session
 from remanence.store.rows import KINDS, STATES
+from remanence.store.tiering import tier_uses
+
+_MOST_BYTES_READ = 256 << 20
+
+
+def tiers(session: Session) -> list[TierUse]:
+    """What each tier of the tenant takes."""
+    return tier_uses(session.rows("tier_texts"), session.rows("tier_pieces"))
 
 
 def stats(database: Database, tenant: str, fingerprint: Fingerprint | None) -> StoreStats:
     """Counts of one tenant, sizes of the whole store; as the SQLite store counts."""
     tables = database.read_names(lambda session: session.rows("bytes_by_table"))
     sizes: dict[str, int] = dict(tables)
-    counted = database.read(tenant, lambda session: _counted(session, fingerprint))
+    large = sum(sizes.values()) > _MOST_BYTES_READ
+    counted = database.read(tenant, lambda session: _counted(session, fingerprint, large))
     found = counted or StoreStats(memories=0)
     return StoreStats(
         memories=found.memories,
@@ -21,6 +31,7 @@ def stats(database: Database, tenant: str, fingerprint: Fingerprint | None) -> S
         by_state=found.by_state,
         by_day=found.by_day,
         documents=found.documents,
+        tiers=found.tiers,
         associations=found.associations,
         entities=found.entities,
         claims=found.claims,
@@ -30,7 +41,7 @@ def stats(database: Database, tenant: str, fingerprint: Fingerprint | None) -> S
     )
 
 
-def _counted(session: Session, fingerprint: Fingerprint | None) -> StoreStats:
+def _counted(session: Session, fingerprint: Fingerprint | None, large: bool) -> StoreStats:
     by_kind = {str(KINDS[code]): count for code, count in session.rows("count_by_kind")}
     by_state = {str(STATES[code]): count for code, count in session.rows("count_by_state")}
     return StoreStats(
@@ -39,6 +50,7 @@ def _counted(session: Session, fingerprint: Fingerprint | None) -> StoreStats:
         by_state=by_state,
         by_day=dict(reversed(session.rows("count_by_day"))),
         documents=dict(session.rows("count_documents")),
+        tiers=() if large else tuple(tiers(session)),
         associations=session.value("count_links"),
         entities=session.value("count_entities"),
         claims=session.value("count_claims"),

@@ -5,12 +5,14 @@ from __future__ import annotations
 from remanence.clock import Clock, SystemClock
 from remanence.store.postgres.archive import PostgresArchive
 from remanence.store.postgres.database import Database
+from remanence.store.postgres.dictionaries import Dictionaries
 from remanence.store.postgres.documents import PostgresDocuments
 from remanence.store.postgres.knowledge import PostgresKnowledge
 from remanence.store.postgres.known import PostgresKnowledgeSource
 from remanence.store.postgres.links import PostgresLinks
 from remanence.store.postgres.opening import Settings
 from remanence.store.postgres.recall import PostgresRecall
+from remanence.store.postgres.tiers import PostgresTiers
 from remanence.store.postgres.upkeep import PostgresUpkeep
 from remanence.store.postgres.vectors import PostgresVectors
 from remanence.store.postgres.watching import Watcher
@@ -26,6 +28,7 @@ class PostgresStore(
     PostgresKnowledgeSource,
     PostgresRecall,
     PostgresVectors,
+    PostgresTiers,
     PostgresUpkeep,
 ):
     """A store in a PostgreSQL database that many processes share.
@@ -64,4 +67,5 @@ class PostgresStore(
         self._database = Database(settings)
         self._clock = clock or SystemClock()
         self._watcher = Watcher(self._database)
+        self._dictionaries = Dictionaries(self._database)
         follow_terms(self._database)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -15,15 +15,27 @@ from remanence.ports.store import Progress
 from remanence.store.postgres.backups import backup
 from remanence.store.postgres.compacting import compact, tables, vacuum
 from remanence.store.postgres.database import Database
+from remanence.store.postgres.dictionaries import Dictionaries
 from remanence.store.postgres.doctor import Doctor
 from remanence.store.postgres.faults import translated
 from remanence.store.postgres.indexes import build_missing, drop_small
 from remanence.store.postgres.opening import PatientConnection
 from remanence.store.postgres.schema import lock_number
 from remanence.store.postgres.statistics import stats
+from remanence.store.postgres.tending import tend
 from remanence.store.postgres.watching import Watcher
+from remanence.store.signing import signature
 
 _SMALL_BYTES = 16 << 20
+
+
+LEFTOVERS = (
+    "Table files and samples of values for the planner, until the store is compacted.",
+    "The write-ahead log, until its retention ends, and archives of it.",
+    "Replicas, until they have replayed the removal and the compaction.",
+    "Before PostgreSQL 18: samples of values that the planner keeps of a table which was emptied, "
+    "until rows are in it again and the store is compacted.",
+)
 
 
 class PostgresUpkeep:
@@ -32,11 +44,26 @@ class PostgresUpkeep:
     _database: Database
     _clock: Clock
     _watcher: Watcher
+    _dictionaries: Dictionaries
 
     @property
     def identity(self) -> str:
         """A name that is unique to this store and changes when it is restored."""
         return self._database.facts["identity"]
+
+    @property
+    def kind(self) -> str:
+        """What it is."""
+        return "postgresql"
+
+    @property
+    def leftovers(self) -> tuple[str, ...]:
+        """Where bytes of what is removed may stay, and until when."""
+        return LEFTOVERS
+
+    def sign(self, data: bytes) -> bytes:
+        """A signature that only this store, and a store restored from its backups, can make."""
+        return signature(self._database.digest_key, data)
 
     @property
     def schema(self) -> int:
@@ -89,8 +116,15 @@ class PostgresUpkeep:
         What the server's write-ahead log still holds goes when that is recycled. A transaction that
         others keep open for longer than `timeout_s` keeps what it may still see.
         """
+        for tenant in self.tenants():
+            self._dictionaries.renew(tenant)
         with self._caring() as connection:
             compact(connection, self._database.settings.timeout_s)
+
+    def tend(self, progress: Progress | None = None) -> Mapping[str, int]:
+        """Keep the tables in shape while others read and write."""
+        with self.alone("tend") as mine, self._caring() as connection:
+            return tend(connection, progress) if mine else {}
 
     def stats(self, tenant: str, fingerprint: Fingerprint | None = None) -> StoreStats:
         """Counts of one tenant, sizes of the whole store."""

@@ -11,6 +11,7 @@ from remanence.model.embedding import Fingerprint
 from remanence.model.memory import MemoryRecord
 from remanence.model.write import Pieces
 from remanence.ports.store import StoredPiece
+from remanence.store.coarse import opened, opened_pieces
 from remanence.store.postgres.arrays import int8s
 from remanence.store.postgres.database import Database
 from remanence.store.postgres.feed import announce
@@ -42,7 +43,8 @@ class PostgresVectors:
             return [] if embedder is None else session.rows("pieces", **asked)
 
         found = self._database.read_partition(partition, work)
-        return [StoredPiece(*row) for row in found or []]
+        stored = [StoredPiece(*row) for row in found or []]
+        return opened_pieces(stored, fingerprint.dimension)
 
     def scan_vectors(
         self, fingerprint: Fingerprint, partition: int
@@ -62,8 +64,9 @@ class PostgresVectors:
             asked |= {"after": after[0], "part": after[1]}
             return [] if embedder is None else session.rows("vectors_after", **asked)
 
-        found = self._database.read_partition(partition, work)
-        return [(key, part, vector) for key, part, vector in found or []]
+        found = self._database.read_partition(partition, work) or []
+        vectors = opened([vector for _, _, vector in found], fingerprint.dimension)
+        return [(key, part, vector) for (key, part, _), vector in zip(found, vectors, strict=True)]
 
     def unembedded(
         self, tenant: str, fingerprint: Fingerprint, limit: int
@@ -88,7 +91,7 @@ class PostgresVectors:
         """Store pieces for memories that still have the text they were made from."""
         while True:
             try:
-                return self._database.write(tenant, lambda session: _put(session, made))
+                return self._database.write(tenant, lambda one: _put(self._database, one, made))
             except Unemployed as missing:
                 employ(self._database, tenant, missing.fingerprints)
 
@@ -134,7 +137,7 @@ def count_unembedded(session: Session, fingerprint: Fingerprint) -> int:
     return int(session.value("count_pending", embedder=embedder))
 
 
-def _put(session: Session, made: Sequence[tuple[int, str, Pieces]]) -> int:
+def _put(database: Database, session: Session, made: Sequence[tuple[int, str, Pieces]]) -> int:
     session.run("lock_writers_shared", words=WORDS_LOCK, own=writers_lock(session.tenant))
     employed = session.run("employed")
     keys = int8s(np.unique([key for key, _, _ in made]).astype(np.int64))
@@ -145,10 +148,11 @@ def _put(session: Session, made: Sequence[tuple[int, str, Pieces]]) -> int:
     }
     if missing:
         raise Unemployed(missing)
-    there = {key: (partition, text) for key, partition, text in rows}
+    there = {key: (partition, database.text(session, text)) for key, partition, text in rows}
     kept = [(key, pieces) for key, text, pieces in made if there.get(key, (0, None))[1] == text]
     for key, pieces in kept:
         placing.replace(there[key][0], key, [pieces], text_changed=False)
     placing.run(session)
+    session.run("warm", keys=int8s(key for key, _ in kept))
     announce(session, [(there[key][0], key) for key, _ in kept])
     return len(kept)

@@ -15,6 +15,7 @@ from remanence.store.postgres.database import Database
 from remanence.store.postgres.placing import WORDS_LOCK
 from remanence.store.postgres.schema import Facts, read_facts, set_fact
 from remanence.store.postgres.session import NOBODY, Session
+from remanence.store.postgres.texts import Texts
 from remanence.store.postgres.values import columns
 from remanence.store.postgres.words import entries
 from remanence.store.words import Derived, Words
@@ -99,12 +100,13 @@ def _numbers(version: str) -> list[int]:
 
 
 def _entries(session: Session, words: Words) -> Iterator[tuple[Array, Array, dict[str, Array]]]:
+    opened = Texts()
     for rows in _chunks(session, "texts_after"):
         terms: list[int] = []
         places: list[int] = []
         counts: list[tuple[int, ...]] = []
-        for key, partition, text, happened in rows:
-            found, derived = words.analysed(text, happened)
+        for key, partition, stored, happened in rows:
+            found, derived = words.analysed(opened.readable(session, stored), happened)
             numbers, where = entries(partition, key, found)
             terms += numbers
             places += where

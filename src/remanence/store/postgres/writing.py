@@ -14,12 +14,13 @@ from remanence.store.labels import Label, labels
 from remanence.store.postgres.arrays import byteas, float8s, int8s, texts, uuids
 from remanence.store.postgres.columns import NEVER, Kinds, arrays
 from remanence.store.postgres.database import Database
+from remanence.store.postgres.documents import shelve
 from remanence.store.postgres.feed import announce
 from remanence.store.postgres.held import Held
 from remanence.store.postgres.learning import Learning
-from remanence.store.postgres.links import put_link
+from remanence.store.postgres.links import cut_link, put_link
 from remanence.store.postgres.placing import WORDS_LOCK, Placing, writers_lock
-from remanence.store.postgres.receipts import keep, repeated
+from remanence.store.postgres.receipts import erase, keep, repeated
 from remanence.store.postgres.session import Session
 from remanence.store.postgres.values import columns
 from remanence.store.postgres.words import entries
@@ -27,12 +28,14 @@ from remanence.store.rows import (
     Row,
     before_text,
     micros,
+    micros_or_none,
     packed_id,
     required_id,
     revised,
     row_of,
     values_text,
 )
+from remanence.store.shelving import ready
 
 # The order of `row_of`, after the key.
 _COLUMNS: Kinds = {
@@ -72,9 +75,14 @@ class Writing:
         done = [self._act(action) for action in self._batch.actions]
         records = tuple(record for record in done if record is not None)
         self._store()
+        for cut in self._batch.unlinked:
+            cut_link(self._session, *cut)
         for link in self._batch.links:
             put_link(self._session, link)
+        self._move_uses()
+        shelve(self._database, self._session, self._batch.tenant, ready(self._batch.documents))
         keep(self._session, self._batch, records)
+        erase(self._database, self._session, [one.before for one in self._gone if one.before])
         self._learn()
         more: Counter[int] = Counter()
         for held in (*self._held.values(), *self._gone):
@@ -101,6 +109,10 @@ class Writing:
         ids = {packed_id(one.id) for one in actions if not isinstance(one, Insert)}
         ids |= {packed_id(id) for link in self._batch.links for id in (link.source, link.target)}
         ids |= {packed_id(one.memory) for one in self._batch.learnt}
+        ids |= {packed_id(one.id) for one in self._batch.moved}
+        ids |= {
+            packed_id(id) for source, target, _ in self._batch.unlinked for id in (source, target)
+        }
         rows = session.run("lock_memories", ids=uuids(id for id in ids if id is not None))
         self._check_words(terms.fetchone())
         if self._batch.receipt is not None:
@@ -201,8 +213,10 @@ class Writing:
             self._placing.clear(held.partition, held.key)
         if gone:
             keys = int8s(held.key for held in gone)
+            self._session.run("taint_dictionaries", keys=keys)
             for name in ("memories", "history", "uses", "feedback", "links_from", "links_to"):
                 self._session.run(f"delete_{name}", keys=keys)
+            self._session.run("delete_dictionary_sources", keys=keys)
 
     def _words_and_rows(self, gone: list[Held], changed: list[Held], new: list[Held]) -> None:
         words, key = self._database.words, self._database.digest_key
@@ -259,6 +273,14 @@ class Writing:
                 lasts=int8s(micros(one.used_at) if one.used_at else NEVER for one in records),
                 never=NEVER,
             )
+
+    def _move_uses(self) -> None:
+        for one in self._batch.moved:
+            held = self._held.get(packed_id(one.id))
+            if held is not None:
+                at, instead = micros_or_none(one.used_at), micros_or_none(one.instead_of)
+                told = {"key": held.key, "uses": one.uses}
+                self._session.run("move_uses", **told, at=at, instead=instead)
 
     def _partitions_of(self, actions: Iterable[Action]) -> Mapping[str, int]:
         users = {one.record.user_id or "" for one in actions if isinstance(one, Insert)}

@@ -10,6 +10,7 @@ import apsw
 import numpy as np
 
 from remanence.errors import NotFound
+from remanence.model.document import Discard
 from remanence.model.filter import Filter
 from remanence.model.memory import Feedback, MemoryRecord, Revision
 from remanence.model.scope import Reach
@@ -19,6 +20,7 @@ from remanence.store.conditions import ACTIVE
 from remanence.store.rows import (
     Row,
     before_values,
+    holdings_of,
     micros,
     moment,
     packed_id,
@@ -26,6 +28,7 @@ from remanence.store.rows import (
     spelled_id,
 )
 from remanence.store.sqlite.database import Database
+from remanence.store.sqlite.dictionaries import Dictionaries
 from remanence.store.sqlite.erasing import Eraser
 from remanence.store.sqlite.filters import reached, statement
 from remanence.store.sqlite.numbers import bound, parsed
@@ -41,13 +44,17 @@ class SqliteArchive:
 
     _database: Database
     _eraser: Eraser
+    _dictionaries: Dictionaries
 
     def write(self, batch: Batch) -> Written:
         """Do all of it in one durable transaction."""
         with self._database.writing() as connection:
             writing = Writing(self._database, connection, batch)
             written = writing.run()
-        removed = any(isinstance(action, Remove) for action in batch.actions)
+        asked = (*batch.actions, *batch.documents)
+        removed = any(isinstance(one, Remove | Discard) for one in asked)
+        if removed:
+            self._dictionaries.renew()
         self._eraser.after_write(removed or writing.learning.erased)
         return written
 
@@ -90,6 +97,13 @@ class SqliteArchive:
         actor = next((one.before["actor"] for one in later if "actor" in one.before), record.actor)
         return [Revision(version=1, verb="added", at=record.created_at, actor=actor), *later]
 
+    def holdings(self, tenant: str, ids: Sequence[str]) -> dict[str, int]:
+        """How much is stored with these memories, by part."""
+        with self._database.reading() as connection:
+            places = (self._database.locate(connection, tenant, packed_id(id)) for id in ids)
+            keys = bound([place[1] for place in places if place is not None])
+            return holdings_of(run(connection, "holdings", {"keys": keys}).fetchone())
+
     def note_uses(self, tenant: str, uses: Sequence[tuple[str, datetime]]) -> None:
         """Add to the use counts of memories; ids that are gone are passed over."""
         counts = Counter(id for id, _ in uses)
@@ -111,12 +125,20 @@ class SqliteArchive:
             values = (place[1], int(useful), query, micros(at))
             run(connection, "insert_feedback", values)
 
-    def feedback(self, tenant: str) -> Iterator[Feedback]:
+    def trim_feedback(self, tenant: str, keep: int) -> int:
+        """Remove what was said again later, then the oldest, past the bound of each user."""
+        with self._database.writing() as connection:
+            removed = len(fetch_all(connection, "trim_feedback", (tenant, keep)))
+        self._eraser.after_write(removed > 0)
+        return removed
+
+    def feedback(self, tenant: str, partition: int | None = None) -> Iterator[Feedback]:
         """All that was recorded for the tenant, by memory; read in chunks."""
         after = (0, 0)
         while True:
+            asked = (*after, tenant, partition, partition, _CHUNK)
             with self._database.reading() as connection:
-                rows = fetch_all(connection, "feedback_after", (*after, tenant, _CHUNK))
+                rows = fetch_all(connection, "feedback_after", asked)
             if not rows:
                 return
             for _, _, id, useful, query, at in rows:

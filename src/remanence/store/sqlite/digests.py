@@ -9,6 +9,7 @@ from typing import Any
 import apsw
 import orjson
 
+from remanence.errors import StoreCorrupt
 from remanence.model.memory import State
 from remanence.store.damage import readable
 from remanence.store.rows import (
@@ -21,7 +22,8 @@ from remanence.store.rows import (
     row_digest,
 )
 from remanence.store.sqlite.schema import meta
-from remanence.store.sqlite.statements import fetch_all, run
+from remanence.store.sqlite.statements import fetch_all, fetch_value, run
+from remanence.store.sqlite.texts import stored_dictionary
 
 _CHUNK = 1000
 
@@ -32,8 +34,13 @@ def damaged_keys(connection: apsw.Connection) -> list[int]:
     return [at for at, row in _rows(connection) if row is None or not _matches(row, whose, key)]
 
 
-def quarantine(connection: apsw.Connection, key: int, now: datetime) -> None:
-    """Sign a damaged row as it is now readable, in the state that keeps it out of recall."""
+def quarantine(connection: apsw.Connection, key: int, now: datetime) -> bool:
+    """Sign a damaged row as it is now readable, in the state that keeps it out of recall.
+
+    Not if only its dictionary is lost: that may still come back from a backup.
+    """
+    if not _has_dictionary(connection, key):
+        return False
     row = readable(_decoded(fetch_all(connection, "raw_row", (key,))[0]))
     before = {"state": STATES[row[4]]}
     row[4], row[7], row[11] = STATE_CODES[State.QUARANTINED], micros(now), row[11] + 1
@@ -45,6 +52,7 @@ def quarantine(connection: apsw.Connection, key: int, now: datetime) -> None:
     run(connection, "insert_history", history)
     run(connection, "rest_claims", (micros(now), key))
     run(connection, "insert_change", (row[1], key))
+    return True
 
 
 def digest_key(connection: apsw.Connection) -> bytes:
@@ -74,7 +82,7 @@ def _rows(connection: apsw.Connection) -> Iterator[tuple[int, Row | None]]:
         try:
             rows = fetch_all(connection, "guarded_rows", (after, last))
             yield from ((row[0], row) for row in rows)
-        except UnicodeDecodeError:
+        except (UnicodeDecodeError, StoreCorrupt):
             yield from ((key, _row_if_readable(connection, key)) for (key,) in keys)
         after = last
 
@@ -82,9 +90,21 @@ def _rows(connection: apsw.Connection) -> Iterator[tuple[int, Row | None]]:
 def _row_if_readable(connection: apsw.Connection, key: int) -> Row | None:
     try:
         row: Row = fetch_all(connection, "guarded_rows", (key - 1, key))[0]
-    except UnicodeDecodeError:
+    except (UnicodeDecodeError, StoreCorrupt):
         return None
     return row
+
+
+def _has_dictionary(connection: apsw.Connection, key: int) -> bool:
+    """Whether the dictionary that the row was packed with is whole, or none is needed."""
+    number = fetch_value(connection, "dictionary_of", (key,))
+    if number is None:
+        return True
+    try:
+        stored_dictionary(connection, number)
+    except StoreCorrupt:
+        return False
+    return True
 
 
 def _decoded(raw: Sequence[Any]) -> list[Any]:

@@ -9,13 +9,14 @@ from functools import partial
 import apsw
 import orjson
 
-from remanence.errors import InvalidInput
+from remanence.errors import InvalidInput, StoreCorrupt
 from remanence.model.embedding import Fingerprint
 from remanence.model.stats import Finding
 from remanence.store.labels import Label, labels
 from remanence.store.rows import spelled_id
 from remanence.store.shelves import named
 from remanence.store.sqlite.database import Database
+from remanence.store.sqlite.dictionaries import damaged_dictionaries, mend_dictionary
 from remanence.store.sqlite.digests import damaged_keys, quarantine
 from remanence.store.sqlite.document_digests import (
     damaged_documents,
@@ -64,7 +65,8 @@ class Doctor:
         found = [self._run(self._file)]
         if found[0].problems > found[0].repaired:
             return found
-        checks = [self._digests, self._words, self._labels, self._documents, self._editions]
+        checks = [self._dictionaries, self._digests, self._words, self._labels]
+        checks += [self._documents, self._editions]
         checks += [self._entities, self._claims]
         checks += [partial(self._counted, check) for check in _COUNTED]
         if fingerprint is not None:
@@ -87,20 +89,24 @@ class Doctor:
 
     def _digests(self, connection: apsw.Connection) -> Finding:
         damaged = damaged_keys(connection)
-        if self._repair:
-            for key in damaged:
-                quarantine(connection, key, self._now)
         names = [spelled_id(fetch_value(connection, "id_of", (key,))) for key in damaged]
-        repaired = len(damaged) if self._repair else 0
+        repaired = 0
+        if self._repair:
+            repaired = sum(quarantine(connection, key, self._now) for key in damaged)
         return _finding("digests", len(damaged), repaired, ", ".join(names[:_NAMED]))
+
+    def _dictionaries(self, connection: apsw.Connection) -> Finding:
+        damaged = damaged_dictionaries(connection)
+        mended = [n for n, body in damaged if self._repair and mend_dictionary(connection, n, body)]
+        told = ", ".join(str(number) for number, _ in damaged[:_NAMED])
+        return _finding("dictionaries", len(damaged), len(mended), told)
 
     def _words(self, connection: apsw.Connection) -> Finding:
         try:
             run(connection, "check_words")
-        except (apsw.Error, UnicodeDecodeError):
-            if self._repair:
-                rebuild(connection)
-            return _finding("text index", 1, int(self._repair), "differs from the rows")
+        except (apsw.Error, UnicodeDecodeError, StoreCorrupt):
+            mended = self._repair and _reworded(connection)
+            return _finding("text index", 1, int(mended), "differs from the rows")
         return _finding("text index", 0)
 
     def _labels(self, connection: apsw.Connection) -> Finding:
@@ -168,6 +174,16 @@ def _labels(metadata: str) -> set[Label]:
         return labels(orjson.loads(metadata))
     except (orjson.JSONDecodeError, InvalidInput, AttributeError):
         return set()
+
+
+def _reworded(connection: apsw.Connection) -> bool:
+    """Make the text index again, unless a text cannot be read: then the old one serves better."""
+    try:
+        with connection:
+            rebuild(connection)
+    except StoreCorrupt:
+        return False
+    return True
 
 
 def _file_problems(connection: apsw.Connection) -> list[str]:

@@ -20,7 +20,7 @@ from remanence.store.shelves import (
     place_of,
     within,
 )
-from remanence.store.shelving import Held, Shelves, ready, ready_to_adopt
+from remanence.store.shelving import Held, Ready, Shelves, ready, ready_to_adopt
 from remanence.store.sqlite.database import Database
 from remanence.store.sqlite.erasing import Eraser
 from remanence.store.sqlite.filters import statement
@@ -40,11 +40,9 @@ class SqliteDocuments:
         """Do all of it in one durable transaction; the documents put, in that order."""
         asked = ready(shelvings)
         with self._database.writing() as connection:
-            shelves = self._found(connection, tenant, [one.place for one in asked])
-            done = [shelves.act(one) for one in asked]
-            _store(connection, tenant, shelves.held.values())
+            done = shelve(self._database, connection, tenant, asked)
         self._eraser.after_write(any(isinstance(one, Discard) for one in shelvings))
-        return [document for document in done if document is not None]
+        return done
 
     def documents(self, tenant: str, addresses: Sequence[Address]) -> list[Document]:
         """The documents at these addresses, in one snapshot, each checked against its digest."""
@@ -105,7 +103,8 @@ class SqliteDocuments:
         """Take documents over as they are; what stood at their addresses is replaced."""
         asked = ready_to_adopt(documents, expected)
         with self._database.writing() as connection:
-            shelves = self._found(connection, tenant, [one.place for one in asked])
+            places = [one.place for one in asked]
+            shelves = _found(self._database, connection, tenant, places)
             for one in asked:
                 shelves.adopt(one)
             replaced = any(held.key is not None for held in shelves.held.values())
@@ -120,13 +119,6 @@ class SqliteDocuments:
                 yield connection
             finally:
                 connection.execute("ROLLBACK")
-
-    def _found(self, connection: apsw.Connection, tenant: str, places: Sequence[Place]) -> Shelves:
-        shelves = Shelves(tenant, self._database.digest_key, places)
-        for place in shelves.held:
-            for row in run(connection, "standing", (tenant, *place)):
-                shelves.found(row)
-        return shelves
 
     def _standing(self, connection: apsw.Connection, tenant: str, place: Place) -> Row | None:
         row: Row | None = run(connection, "document_at", (tenant, *place)).fetchone()
@@ -143,6 +135,26 @@ class SqliteDocuments:
     def _places_after(self, tenant: str, after: Row) -> list[Place]:
         with self._database.reading() as connection:
             return fetch_all(connection, "places_after", (tenant, *after, _CHUNK))
+
+
+def shelve(
+    database: Database, connection: apsw.Connection, tenant: str, asked: Sequence[Ready]
+) -> list[Document]:
+    """Do all of it inside a transaction; the documents put, in that order."""
+    shelves = _found(database, connection, tenant, [one.place for one in asked])
+    done = [shelves.act(one) for one in asked]
+    _store(connection, tenant, shelves.held.values())
+    return [document for document in done if document is not None]
+
+
+def _found(
+    database: Database, connection: apsw.Connection, tenant: str, places: Sequence[Place]
+) -> Shelves:
+    shelves = Shelves(tenant, database.digest_key, places)
+    for place in shelves.held:
+        for row in run(connection, "standing", (tenant, *place)):
+            shelves.found(row)
+    return shelves
 
 
 def _store(connection: apsw.Connection, tenant: str, every: Iterable[Held]) -> None:

@@ -77,14 +77,7 @@ class SqliteLinks:
     def dissociate(self, tenant: str, source: str, target: str, type: str | None) -> int:
         """Remove links from source to target; how many there were."""
         with self._database.writing() as connection:
-            ends = [_end(self._database, connection, tenant, id) for id in (source, target)]
-            if None in ends:
-                return 0
-            if type is None:
-                run(connection, "delete_links", ends)
-            else:
-                run(connection, "delete_link", (*ends, type))
-            return connection.changes()
+            return cut_link(self._database, connection, tenant, source, target, type)
 
     def links(self, tenant: str) -> Iterator[Association]:
         """Every association of the tenant, read in chunks."""
@@ -95,10 +88,17 @@ class SqliteLinks:
 
     def pointing(self, tenant: str, targets: Sequence[str], type: str) -> list[str]:
         """Ids of the memories with a link of that type to one of `targets`, in order of key."""
+        return self._across("pointing", tenant, targets, type)
+
+    def pointed(self, tenant: str, sources: Sequence[str], type: str) -> list[str]:
+        """Ids of the memories that one of `sources` has such a link to, in order of key."""
+        return self._across("pointed", tenant, sources, type)
+
+    def _across(self, name: str, tenant: str, ids: Sequence[str], type: str) -> list[str]:
         with self._database.reading() as connection:
-            ends = [_end(self._database, connection, tenant, id) for id in targets]
+            ends = [_end(self._database, connection, tenant, id) for id in ids]
             asked = (bound([end for end in ends if end is not None]), type)
-            return [spelled_id(id) for _, id in run(connection, "pointing", asked)]
+            return [spelled_id(id) for _, id in run(connection, name, asked)]
 
     def _links_after(self, tenant: str, after: Row) -> list[Row]:
         with self._database.reading() as connection:
@@ -126,6 +126,25 @@ def put_link(
     values = (source, link.type, target, strength, micros(link.created_at))
     created = fetch_value(connection, "put_link", values)
     return replace(link, strength=strength, created_at=moment(created))
+
+
+def cut_link(
+    database: Database,
+    connection: apsw.Connection,
+    tenant: str,
+    source: str,
+    target: str,
+    type: str | None,
+) -> int:
+    """Remove links from source to target inside a transaction; how many there were."""
+    ends = [_end(database, connection, tenant, id) for id in (source, target)]
+    if None in ends:
+        return 0
+    if type is None:
+        run(connection, "delete_links", ends)
+    else:
+        run(connection, "delete_link", (*ends, type))
+    return connection.changes()
 
 
 def _key(database: Database, connection: apsw.Connection, tenant: str, id: str) -> int:

@@ -21,6 +21,7 @@ OLDEST_LIBRARY = (3, 51, 3)
 
 _SYNCHRONOUS = {"OFF": 0, "NORMAL": 1, "FULL": 2}
 _WAL_BYTES_KEPT = 8 << 20
+_INCREMENTAL = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +64,8 @@ def open_writer(path: str, settings: Settings) -> apsw.Connection:
     """A connection that may write."""
     connection = _opened(path, settings)
     with translated(path):
+        # Holds for a new file; one that is there takes it over when it is rewritten.
+        connection.pragma("auto_vacuum", _INCREMENTAL)
         _pragma(connection, "journal_mode", "memory" if path == IN_MEMORY else "wal")
         _pragma(connection, "synchronous", _SYNCHRONOUS[DURABILITIES[settings.durability]])
         _pragma(connection, "foreign_keys", 1)

@@ -8,10 +8,12 @@ import apsw
 
 from remanence.model.embedding import Fingerprint
 from remanence.model.stats import StoreStats
+from remanence.model.tier import TierUse
 from remanence.store.rows import KINDS, STATES
 from remanence.store.sqlite.database import Database
 from remanence.store.sqlite.placing import embedder_id
 from remanence.store.sqlite.statements import fetch_all, fetch_value, run
+from remanence.store.tiering import tier_uses
 
 # Sizes of single tables are read from every page; past this, only those of the files are given.
 _MOST_BYTES_READ = 256 << 20
@@ -34,6 +36,7 @@ def stats(database: Database, tenant: str, fingerprint: Fingerprint | None) -> S
             by_state={str(STATES[code]): n for code, n in by_state},
             by_day=dict(reversed(by_day)),
             documents=dict(fetch_all(connection, "count_documents", asked)),
+            tiers=_tiers(connection, database, tenant),
             associations=fetch_value(connection, "count_links", asked),
             entities=fetch_value(connection, "count_entities", asked),
             claims=fetch_value(connection, "count_claims", asked),
@@ -54,6 +57,18 @@ def _pending(
         return memories
     asked = {"tenant": tenant, "embedder": embedder}
     return int(fetch_value(connection, "count_pending", asked))
+
+
+def _tiers(connection: apsw.Connection, database: Database, tenant: str) -> tuple[TierUse, ...]:
+    large = _files(database).get("database", 0) > _MOST_BYTES_READ
+    return () if large else tuple(tiers(connection, tenant))
+
+
+def tiers(connection: apsw.Connection, tenant: str) -> list[TierUse]:
+    """What each tier of a tenant takes."""
+    asked = {"tenant": tenant}
+    texts = fetch_all(connection, "tier_texts", asked)
+    return tier_uses(texts, fetch_all(connection, "tier_pieces", asked))
 
 
 def _bytes_by_part(connection: apsw.Connection, database: Database) -> dict[str, int]:

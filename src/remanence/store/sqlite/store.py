@@ -7,6 +7,7 @@ from pathlib import Path
 from remanence.clock import Clock, SystemClock
 from remanence.store.sqlite.archive import SqliteArchive
 from remanence.store.sqlite.database import Database
+from remanence.store.sqlite.dictionaries import Dictionaries
 from remanence.store.sqlite.documents import SqliteDocuments
 from remanence.store.sqlite.erasing import Eraser
 from remanence.store.sqlite.knowledge import SqliteKnowledge
@@ -14,6 +15,7 @@ from remanence.store.sqlite.known import SqliteKnowledgeSource
 from remanence.store.sqlite.links import SqliteLinks
 from remanence.store.sqlite.opening import Settings
 from remanence.store.sqlite.recall import SqliteRecall
+from remanence.store.sqlite.tiers import SqliteTiers
 from remanence.store.sqlite.upkeep import SqliteUpkeep
 from remanence.store.sqlite.vectors import SqliteVectors
 from remanence.store.words import Words
@@ -27,6 +29,7 @@ class SqliteStore(
     SqliteKnowledgeSource,
     SqliteRecall,
     SqliteVectors,
+    SqliteTiers,
     SqliteUpkeep,
 ):
     """A store in one SQLite file, or in memory with ":memory:".
@@ -57,3 +60,4 @@ class SqliteStore(
         self._database = Database(str(path), settings)
         self._clock = clock or SystemClock()
         self._eraser = Eraser(self._database.connections)
+        self._dictionaries = Dictionaries(self._database)

@@ -11,6 +11,7 @@ from remanence.model.embedding import Fingerprint
 from remanence.model.memory import MemoryRecord
 from remanence.model.write import Pieces
 from remanence.ports.store import Keys, StoredPiece
+from remanence.store.coarse import opened, opened_pieces
 from remanence.store.sqlite.database import Database
 from remanence.store.sqlite.numbers import bound, parsed
 from remanence.store.sqlite.placing import Placing, embedder_id, first_places
@@ -38,7 +39,8 @@ class SqliteVectors:
             if embedder is None:
                 return []
             rows = run(connection, "pieces", (_places(keys, embedder),))
-            return [StoredPiece(*row) for row in rows]
+            found = [StoredPiece(*row) for row in rows]
+        return opened_pieces(found, fingerprint.dimension)
 
     def scan_vectors(
         self, fingerprint: Fingerprint, partition: int
@@ -53,7 +55,9 @@ class SqliteVectors:
             with self._database.reading() as connection:
                 places = _places(keys[at : at + _CHUNK], embedder)
                 found = fetch_all(connection, "vectors_of", (places,))
-            yield from found
+            vectors = opened([vector for _, _, vector in found], fingerprint.dimension)
+            for (key, part, _), vector in zip(found, vectors, strict=True):
+                yield key, part, vector
 
     def unembedded(
         self, tenant: str, fingerprint: Fingerprint, limit: int

@@ -15,18 +15,21 @@ from remanence.store.rows import (
     Row,
     before_text,
     micros,
+    micros_or_none,
     packed_id,
     revised,
     row_of,
     values_text,
 )
+from remanence.store.shelving import ready
 from remanence.store.sqlite.database import Database
+from remanence.store.sqlite.documents import shelve
 from remanence.store.sqlite.learning import Learning
-from remanence.store.sqlite.links import put_link
+from remanence.store.sqlite.links import cut_link, put_link
 from remanence.store.sqlite.placing import Placing
-from remanence.store.sqlite.receipts import keep, repeated
+from remanence.store.sqlite.receipts import erase, keep, repeated
 from remanence.store.sqlite.schema import meta
-from remanence.store.sqlite.statements import sql
+from remanence.store.sqlite.statements import run, sql
 from remanence.store.words import prefixed
 
 
@@ -41,6 +44,7 @@ class Writing:
         self._placing = Placing(connection)
         self.learning = Learning(database, connection, batch.tenant)
         self._partitions: dict[str | None, int] = {}
+        self._removed: list[MemoryRecord] = []
 
     def run(self) -> Written:
         """Do all that the batch asks, or raise."""
@@ -52,13 +56,27 @@ class Writing:
             if known is not None:
                 return known
         done = [self._act(action) for action in self._batch.actions]
+        for cut in self._batch.unlinked:
+            cut_link(self._database, self._connection, self._batch.tenant, *cut)
         for link in self._batch.links:
             put_link(self._database, self._connection, self._batch.tenant, link)
         self.learning.learn(self._batch.learnt)
         self.learning.sweep()
+        self._move_uses()
+        asked = ready(self._batch.documents)
+        shelve(self._database, self._connection, self._batch.tenant, asked)
         records = tuple(record for record in done if record is not None)
         keep(self._connection, self._batch, records)
+        erase(self._database, self._connection, self._batch.tenant, self._removed)
         return Written(records=records)
+
+    def _move_uses(self) -> None:
+        for one in self._batch.moved:
+            place = self._database.locate(self._connection, self._batch.tenant, packed_id(one.id))
+            if place is not None:
+                told = {"key": place[1], "uses": one.uses, "at": micros_or_none(one.used_at)}
+                instead = micros_or_none(one.instead_of)
+                run(self._connection, "move_uses", told | {"instead": instead})
 
     def _act(self, action: Action) -> MemoryRecord | None:
         match action:
@@ -149,6 +167,7 @@ class Writing:
         self._placing.clear(key)
         self.learning.leave(key)
         self._execute(sql("delete_memory"), (key,))
+        self._removed.append(record)
         self._announce(partition, key)
 
     def _announce(self, partition: int, key: int) -> None:

@@ -196,6 +196,41 @@ class ArchiveSuite:
             Feedback(id=b.id, useful=True, query="why?", at=NOW),
         ]
 
+    def test_feedback_of_a_partition_is_its_own(self, store: Store) -> None:
+        a, b = add(store, memory("a"), memory("b", user_id="u"))
+        for one in (a, b):
+            store.note_feedback("t", one.id, useful=True, query="q", at=NOW)
+        [shared] = store.partitions(Reach(tenant="t"))
+        [own] = store.partitions(Reach(tenant="t", user_id="u"))
+        assert [one.id for one in store.feedback("t", shared)] == [a.id]
+        assert [one.id for one in store.feedback("t", own)] == [b.id]
+        assert list(store.feedback("u", own)) == []
+
+    def test_feedback_is_trimmed_of_repeats_then_of_the_oldest(self, store: Store) -> None:
+        a, b = add(store, memory("a"), memory("b"))
+        told = [(a, True, "x"), (b, True, "y"), (a, True, "x"), (a, False, "x"), (b, True, None)]
+        for day, (one, useful, query) in enumerate(told):
+            at = NOW + timedelta(days=day)
+            store.note_feedback("t", one.id, useful=useful, query=query, at=at)
+        assert store.trim_feedback("t", 5) == 0
+        assert store.trim_feedback("t", 4) == 1
+        days = sorted((one.at - NOW).days for one in store.feedback("t"))
+        assert days == [1, 2, 3, 4]
+        assert store.trim_feedback("t", 2) == 2
+        assert sorted((one.at - NOW).days for one in store.feedback("t")) == [3, 4]
+
+    def test_feedback_is_bounded_for_each_user_and_tenant_apart(self, store: Store) -> None:
+        mine = add(store, memory("a"), memory("b", user_id="u"))
+        (theirs,) = add(store, memory("c", tenant="u"))
+        for day in range(4):
+            at = NOW + timedelta(days=day)
+            for tenant, one in (("t", mine[0]), ("t", mine[1]), ("u", theirs)):
+                store.note_feedback(tenant, one.id, useful=True, query=f"{day}", at=at)
+        assert store.trim_feedback("t", 3) == 2
+        assert len(list(store.feedback("t"))) == 6
+        assert len(list(store.feedback("u"))) == 4
+        assert store.trim_feedback("nobody", 0) == 0
+
     def test_scan_gives_everything_by_key(self, store: Store) -> None:
         add(store, *[memory(f"m{i}", user_id=f"u{i % 3}") for i in range(1100)])
         add(store, memory("foreign", tenant="u"))

@@ -15,6 +15,7 @@ from remanence.model.document import Address, Discard, Document, Edition, Put, S
 from remanence.model.filter import parse_filter
 from remanence.model.memory import Kind, MemoryRecord, State
 from remanence.model.scope import Reach
+from remanence.model.tier import TextCodec, Tier
 from remanence.model.write import Insert, Remove, Revise
 from remanence.ports.store import Store
 from remanence.testing.store_suites.making import (
@@ -52,7 +53,7 @@ values = st.recursive(
     max_leaves=4,
 )
 metadatas = st.dictionaries(st.sampled_from(["k", "n", "n.k"]), values, max_size=3)
-said = st.lists(st.sampled_from(WORDS), min_size=0, max_size=5).map(" ".join)
+said = st.lists(st.sampled_from(WORDS), min_size=0, max_size=5).map(" ".join) | st.just(LONG)
 known = scalars.filter(lambda value: not isinstance(value, bool) and value is not None)
 tests = st.one_of(
     st.tuples(st.sampled_from(["eq", "ne"]), scalars),
@@ -258,6 +259,18 @@ class StoreMachine(RuleBasedStateMachine):
         assert all(record.tenant == tenant for _, record in waiting)
         made = [(key, record.text, pieces(1)) for key, record in waiting]
         assert self.store.put_pieces(tenant, made) == len(waiting)
+
+    @rule(
+        tenant=st.sampled_from(TENANTS),
+        tier=st.sampled_from(list(Tier)),
+        codec=st.sampled_from(list(TextCodec)),
+    )
+    def pack(self, tenant: str, tier: Tier, codec: TextCodec) -> None:
+        reach = Reach(tenant=tenant, all_users=True)
+        if tier is Tier.HOT:
+            self.store.unpack(reach)
+        else:
+            self.store.pack(reach, tier, before=NOW + 1000 * SECOND, codec=codec)
 
     @rule(tenant=st.sampled_from(TENANTS), user=st.sampled_from((*USERS, "all")), given=filters)
     def find(self, tenant: str, user: str | None, given: dict[str, Any]) -> None:

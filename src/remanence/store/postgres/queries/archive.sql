@@ -1,7 +1,7 @@
 -- name: record
 m.key, m.partition, m.id, m.kind, m.state, m.happened_at, m.created_at, m.updated_at,
 m.importance, m.trust, m.pinned, m.version, m.agent_id, m.session_id, m.role, m.speaker,
-m.external_id, m.source, m.actor, m.origin, m.superseded_by, m.metadata, m.text, u.count, u.last
+m.external_id, m.source, m.actor, m.origin, m.superseded_by, m.metadata, {text}, u.count, u.last
 
 -- name: memories_and_uses
 memories AS m LEFT JOIN uses AS u ON u.tenant = m.tenant AND u.memory = m.key
@@ -41,9 +41,9 @@ SELECT m.key, m.id, m.version FROM memories AS m WHERE {condition} AND m.key > %
 ORDER BY m.key LIMIT %s
 
 -- name: texts_beyond_ascii
-SELECT key, text FROM memories
-WHERE tenant = %(tenant)s AND partition = ANY(%(partitions)s) AND key > %(after)s
-AND octet_length(text) > characters ORDER BY key LIMIT %(most)s
+SELECT m.key, {text} FROM memories AS m
+WHERE m.tenant = %(tenant)s AND m.partition = ANY(%(partitions)s) AND m.key > %(after)s
+AND (m.packed IS NOT NULL OR octet_length(m.text) > m.characters) ORDER BY m.key LIMIT %(most)s
 
 -- name: metadata_with_long_text
 SELECT key, metadata FROM memories WHERE tenant = %(tenant)s AND key = ANY(ARRAY(
@@ -68,6 +68,14 @@ FROM unnest(%(keys)s, %(counts)s, %(lasts)s) AS used (memory, count, last) ORDER
 ON CONFLICT (tenant, memory) DO UPDATE SET
     count = uses.count + excluded.count, last = greatest(uses.last, excluded.last)
 
+-- name: move_uses
+INSERT INTO uses (tenant, memory, count, last)
+VALUES (%(tenant)s, %(key)s, greatest(0, %(uses)s), %(at)s::bigint)
+ON CONFLICT (tenant, memory) DO UPDATE SET
+    count = greatest(0, uses.count + %(uses)s),
+    last = CASE WHEN uses.last = %(instead)s::bigint THEN %(at)s::bigint
+        ELSE greatest(uses.last, %(at)s::bigint) END
+
 -- name: insert_feedback
 INSERT INTO feedback (tenant, memory, useful, query, at)
 VALUES (%(tenant)s, %(key)s, %(useful)s, %(query)s, %(at)s)
@@ -76,10 +84,47 @@ VALUES (%(tenant)s, %(key)s, %(useful)s, %(query)s, %(at)s)
 SELECT f.memory, f.id, m.id, f.useful, f.query, f.at FROM feedback AS f
 JOIN memories AS m ON m.tenant = f.tenant AND m.key = f.memory
 WHERE f.tenant = %(tenant)s AND (f.memory, f.id) > (%(memory)s, %(after)s)
+AND (%(partition)s::bigint IS NULL OR m.partition = %(partition)s)
 ORDER BY f.memory, f.id LIMIT %(most)s
 
+-- name: trim_feedback
+WITH said AS (
+    SELECT f.memory, f.id, f.at, m.partition, row_number() OVER (
+        PARTITION BY f.memory, f.query, f.useful ORDER BY f.at DESC, f.id DESC
+    ) > 1 AS again
+    FROM feedback AS f JOIN memories AS m ON m.tenant = f.tenant AND m.key = f.memory
+    WHERE f.tenant = %(tenant)s
+), placed AS (
+    SELECT memory, id, row_number() OVER (
+        PARTITION BY partition ORDER BY again, at DESC, id DESC
+    ) AS place FROM said
+)
+DELETE FROM feedback AS f USING placed AS p
+WHERE f.tenant = %(tenant)s AND f.memory = p.memory AND f.id = p.id AND p.place > %(keep)s
+RETURNING f.id
+
 -- name: receipt
-SELECT digest, ids FROM receipts WHERE tenant = %(tenant)s AND key = %(key)s
+SELECT digest, ids FROM receipts WHERE tenant = %(tenant)s AND key IN (%(key)s, %(left)s)
+
+-- name: receipts_of
+SELECT key FROM receipts
+WHERE tenant = %(tenant)s AND at BETWEEN %(first)s AND %(last)s AND ids && %(ids)s
+
+-- name: erase_receipt
+UPDATE receipts SET key = %(left)s, digest = '', ids = ARRAY[]::uuid[]
+WHERE tenant = %(tenant)s AND key = %(key)s
+
+-- name: holdings
+SELECT
+    (SELECT count(*) FROM memories WHERE tenant = %(tenant)s AND key = ANY(%(keys)s))
+    + (SELECT count(*) FROM history WHERE tenant = %(tenant)s AND memory = ANY(%(keys)s)),
+    (SELECT count(*) FROM pieces
+        WHERE tenant = %(tenant)s AND partition = ANY(%(partitions)s) AND memory = ANY(%(keys)s)),
+    (SELECT count(*) FROM links WHERE tenant = %(tenant)s
+        AND (source = ANY(%(keys)s) OR target = ANY(%(keys)s))),
+    (SELECT count(*) FROM claims WHERE tenant = %(tenant)s AND memory = ANY(%(keys)s)),
+    (SELECT count(*) FROM mentions WHERE tenant = %(tenant)s AND memory = ANY(%(keys)s)),
+    (SELECT count(*) FROM feedback WHERE tenant = %(tenant)s AND memory = ANY(%(keys)s))
 
 -- name: insert_receipt
 INSERT INTO receipts (tenant, key, digest, ids, at)

@@ -52,3 +52,9 @@ SELECT DISTINCT m.key, m.id FROM memories AS t
 JOIN links AS l ON l.tenant = t.tenant AND l.target = t.key AND l.type = %(type)s
 JOIN memories AS m ON m.tenant = l.tenant AND m.key = l.source
 WHERE t.tenant = %(tenant)s AND t.id = ANY(%(ids)s) ORDER BY m.key
+
+-- name: pointed
+SELECT DISTINCT m.key, m.id FROM memories AS s
+JOIN links AS l ON l.tenant = s.tenant AND l.source = s.key AND l.type = %(type)s
+JOIN memories AS m ON m.tenant = l.tenant AND m.key = l.target
+WHERE s.tenant = %(tenant)s AND s.id = ANY(%(ids)s) ORDER BY m.key

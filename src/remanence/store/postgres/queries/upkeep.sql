@@ -53,8 +53,8 @@ UPDATE memories SET kind = %(kind)s, state = %(state)s, happened_at = %(happened
 WHERE tenant = %(tenant)s AND key = %(key)s
 
 -- name: texts_after
-SELECT key, partition, text, happened_at FROM memories
-WHERE tenant = %(tenant)s AND key > %(after)s ORDER BY key LIMIT %(most)s
+SELECT m.key, m.partition, {text}, m.happened_at FROM memories AS m
+WHERE m.tenant = %(tenant)s AND m.key > %(after)s ORDER BY m.key LIMIT %(most)s
 
 -- name: count_words
 SELECT count(*) FROM words WHERE tenant = %(tenant)s
@@ -105,9 +105,15 @@ SELECT count(*) FROM pieces AS p WHERE {is_stray_piece}
 DELETE FROM pieces AS p WHERE {is_stray_piece}
 
 -- name: is_misshapen
-p.tenant = %(tenant)s AND (octet_length(p.codes) %% 16 <> 0 OR octet_length(p.vector) <> (
-    SELECT 4 + dimension FROM embedders WHERE id = p.embedder
+p.tenant = %(tenant)s AND (octet_length(p.codes) %% 16 <> 0
+    AND (octet_length(p.codes) %% 8 <> 1 OR get_byte(p.codes, 0) <> 64)
+OR NOT EXISTS (
+    SELECT 1 FROM embedders AS e WHERE e.id = p.embedder AND {is_vector_of}
 ))
+
+-- name: is_vector_of
+(octet_length(p.vector) = 4 + e.dimension OR e.dimension >= 8
+    AND octet_length(p.vector) IN (4 + (e.dimension + 1) / 2, 4 + (e.dimension + 7) / 8))
 
 -- name: misshapen_pieces
 SELECT count(*) FROM pieces AS p WHERE {is_misshapen}
@@ -125,8 +131,10 @@ AND o.embedder = p.embedder AND o.memory = p.memory
 -- name: is_wrong_wait
 w.tenant = %(tenant)s AND (NOT EXISTS (
     SELECT 1 FROM memories AS m WHERE m.tenant = w.tenant AND m.key = w.memory AND NOT EXISTS (
-        SELECT 1 FROM pieces AS p WHERE p.tenant = m.tenant AND p.partition = m.partition
+        SELECT 1 FROM pieces AS p JOIN embedders AS e ON e.id = p.embedder
+        WHERE p.tenant = m.tenant AND p.partition = m.partition
         AND p.embedder = w.embedder AND p.memory = m.key
+        AND octet_length(p.vector) = 4 + e.dimension AND octet_length(p.codes) %% 16 = 0
     )
 ) OR NOT EXISTS (
     SELECT 1 FROM employed AS e WHERE e.tenant = w.tenant AND e.embedder = w.embedder
@@ -220,13 +228,14 @@ UPDATE partitions AS p SET memories = (
 -- name: same_piece
 v.tenant = p.tenant AND v.partition = p.partition AND v.embedder = p.embedder
 AND v.memory = p.memory AND v.part = p.part
-AND vector_dims(v.embedding) = octet_length(p.vector) - 4
+AND vector_dims(v.embedding) = (SELECT dimension FROM embedders AS e WHERE e.id = p.embedder)
 
 -- name: is_stray_vector
 v.tenant = %(tenant)s AND NOT EXISTS (SELECT 1 FROM pieces AS p WHERE {same_piece})
 
 -- name: lacks_vector
 p.tenant = %(tenant)s AND NOT EXISTS (SELECT 1 FROM vectors AS v WHERE {same_piece})
+AND EXISTS (SELECT 1 FROM embedders AS e WHERE e.id = p.embedder AND {is_vector_of})
 
 -- name: wrong_vectors
 SELECT (SELECT count(*) FROM vectors AS v WHERE {is_stray_vector})
@@ -236,9 +245,48 @@ SELECT (SELECT count(*) FROM vectors AS v WHERE {is_stray_vector})
 DELETE FROM vectors AS v WHERE {is_stray_vector}
 
 -- name: pieces_without_vector
-SELECT p.partition, p.embedder, p.memory, p.part, p.vector FROM pieces AS p
-WHERE {lacks_vector} LIMIT %(most)s
+SELECT p.partition, p.embedder, p.memory, p.part, p.vector,
+    (SELECT dimension FROM embedders AS e WHERE e.id = p.embedder)
+FROM pieces AS p WHERE {lacks_vector} LIMIT %(most)s
 
 -- name: every_table
 SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace
 AND relkind IN ('r', 'p') AND NOT relispartition ORDER BY relname
+
+-- name: clear_samples
+SELECT pg_clear_attribute_stats(current_schema()::text, c.relname::text, a.attname::text, whole)
+FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid
+CROSS JOIN (VALUES (true), (false)) AS of (whole)
+WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
+AND a.attnum > 0 AND NOT a.attisdropped
+
+-- name: trim_feed
+DELETE FROM changes AS c USING (
+    SELECT partition, seq, max(seq) OVER (PARTITION BY partition, memory) AS newest
+    FROM changes WHERE tenant = %(tenant)s
+) AS f
+WHERE c.tenant = %(tenant)s AND c.partition = f.partition AND c.seq = f.seq AND f.seq < f.newest
+
+-- name: changed_tables
+SELECT s.relname, p.relname FROM pg_stat_user_tables AS s
+LEFT JOIN pg_inherits AS i ON i.inhrelid = s.relid LEFT JOIN pg_class AS p ON p.oid = i.inhparent
+WHERE s.schemaname = current_schema()
+AND greatest(s.n_dead_tup, s.n_mod_since_analyze) > %(rows)s + %(share)s * s.n_live_tup
+ORDER BY s.relname
+
+-- name: half_made
+SELECT g.relname FROM pg_index AS x JOIN pg_class AS g ON g.oid = x.indexrelid
+WHERE g.relnamespace = current_schema()::regnamespace AND NOT x.indisvalid
+AND g.relname ~ '_cc(new|old)[0-9]*$'
+
+-- name: bloated_indexes
+-- Known only of columns of one width: an entry has 16 bytes besides them, a page is 9/10 full.
+SELECT g.relname FROM pg_index AS x JOIN pg_class AS g ON g.oid = x.indexrelid
+JOIN pg_am AS m ON m.oid = g.relam AND m.amname = 'btree'
+WHERE g.relnamespace = current_schema()::regnamespace AND g.relkind = 'i'
+AND x.indisvalid AND g.reltuples >= 0 AND pg_relation_size(g.oid) > %(bytes)s
+AND pg_relation_size(g.oid) > %(bloated)s / 0.9 * g.reltuples * (
+    SELECT 16 + sum(a.attlen) FROM pg_attribute AS a WHERE a.attrelid = g.oid
+)
+AND NOT EXISTS (SELECT 1 FROM pg_attribute AS a WHERE a.attrelid = g.oid AND a.attlen < 0)
+ORDER BY g.relname

@@ -87,8 +87,8 @@ SELECT count(*) FROM pending WHERE tenant = %(tenant)s AND embedder = %(embedder
 SELECT count(*) FROM memories WHERE tenant = %(tenant)s
 
 -- name: lock_keys
-SELECT key, partition, text FROM memories
-WHERE tenant = %(tenant)s AND key = ANY(%(keys)s) ORDER BY key FOR UPDATE
+SELECT m.key, m.partition, {text} FROM memories AS m
+WHERE m.tenant = %(tenant)s AND m.key = ANY(%(keys)s) ORDER BY m.key FOR UPDATE
 
 -- name: embedded_keys
 SELECT DISTINCT memory FROM pieces

@@ -34,7 +34,7 @@ UPDATE memories AS m SET
     agent_id = new.agent_id, session_id = new.session_id, role = new.role, speaker = new.speaker,
     external_id = new.external_id, source = new.source, actor = new.actor, origin = new.origin,
     superseded_by = new.superseded_by, digest = new.digest, metadata = new.metadata,
-    text = new.text
+    text = new.text, packed = NULL, dictionary = NULL, tier = 0
 FROM {memory_columns} AS new (
     key, id, partition, kind, state, happened_at, created_at, updated_at, terms, characters,
     flags, said_from, said_to, importance, trust, pinned, version, agent_id, session_id, role,

@@ -1,7 +1,7 @@
 -- name: record
 m.key, m.partition, m.id, m.kind, m.state, m.happened_at, m.created_at, m.updated_at,
 m.importance, m.trust, m.pinned, m.version, m.agent_id, m.session_id, m.role, m.speaker,
-m.external_id, m.source, m.actor, m.origin, m.superseded_by, m.metadata, m.text, u.count, u.last
+m.external_id, m.source, m.actor, m.origin, m.superseded_by, m.metadata, {text}, u.count, u.last
 
 -- name: memories_and_uses
 memories AS m LEFT JOIN uses AS u ON u.memory = m.key
@@ -80,7 +80,28 @@ INSERT INTO history (memory, version, verb, at, actor, reason, before) VALUES (?
 SELECT version, verb, at, actor, reason, before FROM history WHERE memory = ? ORDER BY version
 
 -- name: receipt
-SELECT digest, ids FROM receipts WHERE tenant = ? AND key = ?
+SELECT digest, ids FROM receipts WHERE tenant = ? AND key IN (?, ?)
+
+-- name: receipts_between
+SELECT key, ids FROM receipts WHERE tenant = ? AND at BETWEEN ? AND ?
+
+-- name: erase_receipt
+UPDATE receipts SET key = ?, digest = x'', ids = x'' WHERE tenant = ? AND key = ?
+
+-- name: holdings
+SELECT
+    (SELECT count(*) FROM carray(:keys) AS w CROSS JOIN memories AS m ON m.key = w.value)
+    + (SELECT count(*) FROM carray(:keys) AS w CROSS JOIN history AS h ON h.memory = w.value),
+    (SELECT count(*) FROM carray(:keys) AS w CROSS JOIN pieces AS p
+        ON p.place BETWEEN w.value << 24 AND ((w.value + 1) << 24) - 1),
+    (SELECT count(*) FROM (
+        SELECT source, type, target FROM carray(:keys) AS w CROSS JOIN links ON source = w.value
+        UNION
+        SELECT source, type, target FROM carray(:keys) AS w CROSS JOIN links ON target = w.value
+    )),
+    (SELECT count(*) FROM carray(:keys) AS w CROSS JOIN claims AS c ON c.memory = w.value),
+    (SELECT count(*) FROM carray(:keys) AS w CROSS JOIN mentions AS n ON n.memory = w.value),
+    (SELECT count(*) FROM carray(:keys) AS w CROSS JOIN feedback AS f ON f.memory = w.value)
 
 -- name: insert_receipt
 INSERT INTO receipts (tenant, key, digest, ids, at) VALUES (?, ?, ?, ?, ?)
@@ -91,6 +112,13 @@ ON CONFLICT (memory) DO UPDATE SET
     count = count + excluded.count,
     last = max(coalesce(last, excluded.last), excluded.last)
 
+-- name: move_uses
+INSERT INTO uses (memory, count, last) VALUES (:key, max(0, :uses), :at)
+ON CONFLICT (memory) DO UPDATE SET
+    count = max(0, count + :uses),
+    last = CASE WHEN last = :instead THEN :at
+        ELSE max(coalesce(last, :at), coalesce(:at, last)) END
+
 -- name: insert_feedback
 INSERT INTO feedback (memory, useful, query, at) VALUES (?, ?, ?, ?)
 
@@ -98,7 +126,22 @@ INSERT INTO feedback (memory, useful, query, at) VALUES (?, ?, ?, ?)
 SELECT f.memory, f.id, m.id, f.useful, f.query, f.at FROM feedback AS f
 JOIN memories AS m ON m.key = f.memory
 WHERE (f.memory, f.id) > (?, ?) AND m.partition IN (SELECT id FROM partitions WHERE tenant = ?)
-ORDER BY f.memory, f.id LIMIT ?
+AND (? IS NULL OR m.partition = ?) ORDER BY f.memory, f.id LIMIT ?
+
+-- name: trim_feedback
+DELETE FROM feedback WHERE id IN (
+    SELECT id FROM (
+        SELECT id, row_number() OVER (
+            PARTITION BY partition ORDER BY said, at DESC, id DESC
+        ) AS place FROM (
+            SELECT f.id, f.at, m.partition, row_number() OVER (
+                PARTITION BY f.memory, f.query, f.useful ORDER BY f.at DESC, f.id DESC
+            ) > 1 AS said
+            FROM feedback AS f JOIN memories AS m ON m.key = f.memory
+            WHERE m.partition IN (SELECT id FROM partitions WHERE tenant = ?)
+        )
+    ) WHERE place > ?
+) RETURNING id
 
 -- name: partition
 SELECT id FROM partitions WHERE tenant = ? AND user_id = ?

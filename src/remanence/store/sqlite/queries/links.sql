@@ -51,3 +51,9 @@ SELECT DISTINCT m.key, m.id FROM carray(?) AS wanted
 CROSS JOIN links AS l ON l.target = wanted.value
 CROSS JOIN memories AS m ON m.key = l.source
 WHERE l.type = ? ORDER BY m.key
+
+-- name: pointed
+SELECT DISTINCT m.key, m.id FROM carray(?) AS wanted
+CROSS JOIN links AS l ON l.source = wanted.value
+CROSS JOIN memories AS m ON m.key = l.target
+WHERE l.type = ? ORDER BY m.key

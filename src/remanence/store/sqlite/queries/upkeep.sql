@@ -34,13 +34,18 @@ SELECT (place >> 14) & 0x3FF, place >> 24 FROM pieces WHERE {is_misshapen};
 DELETE FROM pieces WHERE (place >> 14) IN (SELECT place >> 14 FROM pieces WHERE {is_misshapen})
 
 -- name: is_misshapen
-length(codes) % 16 != 0 OR length(vector) != (
-    SELECT 4 + dimension FROM embedders WHERE id = (place >> 14) & 0x3FF
+length(codes) % 16 != 0 AND (length(codes) % 8 != 1 OR substr(codes, 1, 1) != x'40')
+OR NOT EXISTS (
+    SELECT 1 FROM embedders WHERE id = (place >> 14) & 0x3FF AND (
+        length(vector) = 4 + dimension OR dimension >= 8
+        AND length(vector) IN (4 + (dimension + 1) / 2, 4 + (dimension + 7) / 8)
+    )
 )
 
 -- name: is_wrong_wait
-EXISTS (SELECT 1 FROM pieces WHERE place BETWEEN
-    (memory << 24) | (embedder << 14) AND (memory << 24) | (embedder << 14) | 0x3FFF)
+EXISTS (SELECT 1 FROM pieces AS p JOIN embedders AS e ON e.id = embedder WHERE p.place BETWEEN
+    (memory << 24) | (embedder << 14) AND (memory << 24) | (embedder << 14) | 0x3FFF
+    AND length(p.vector) = 4 + e.dimension AND length(p.codes) % 16 = 0)
 OR NOT EXISTS (SELECT 1 FROM memories WHERE key = memory)
 
 -- name: wrong_waits
@@ -121,7 +126,8 @@ SELECT id, tenant, user_id FROM partitions
 SELECT key, partition, id, kind, state, happened_at, created_at, updated_at, importance, trust,
     pinned, version, CAST(agent_id AS BLOB), CAST(session_id AS BLOB), CAST(role AS BLOB),
     CAST(speaker AS BLOB), CAST(external_id AS BLOB), CAST(source AS BLOB), CAST(actor AS BLOB),
-    CAST(origin AS BLOB), superseded_by, CAST(metadata AS BLOB), CAST(text AS BLOB)
+    CAST(origin AS BLOB), superseded_by, CAST(metadata AS BLOB),
+    CASE typeof(text) WHEN 'blob' THEN remanence_readable(text) ELSE CAST(text AS BLOB) END
 FROM memories WHERE key = ?
 
 -- name: rewrite_raw_row
@@ -142,3 +148,12 @@ SELECT count(*) FROM labels
 
 -- name: delete_labels
 DELETE FROM labels
+
+-- name: merge_words
+INSERT INTO words (words, rank) VALUES ('merge', ?)
+
+-- name: feed
+SELECT seq, memory FROM changes WHERE partition = ? ORDER BY seq
+
+-- name: delete_change
+DELETE FROM changes WHERE seq = ?

@@ -56,8 +56,8 @@ SELECT count(*) FROM memories
 SELECT count(*) FROM memories AS m WHERE {of_tenant}
 
 -- name: partition_if_text
-SELECT partition FROM memories WHERE key = ? AND text = ?
-AND partition IN (SELECT id FROM partitions WHERE tenant = ?)
+SELECT m.partition FROM memories AS m WHERE m.key = ? AND {text} = ?
+AND m.partition IN (SELECT id FROM partitions WHERE tenant = ?)
 
 -- name: keys_embedded
 SELECT group_concat(key) FROM (
