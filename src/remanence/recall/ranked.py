@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from remanence.model.embedding import FloatArray
+from remanence.recall.adapter import LEARNED
 from remanence.recall.lexical import Rows
 from remanence.recall.ranker import Ranker, families
 from remanence.recall.scene import Scene
@@ -64,9 +65,13 @@ class Ranked:
     def signals(self, ranker: Ranker) -> list[dict[str, float]]:
         """Each memory's shares by family; they add up to its score."""
         base = {"base": ranker.base}
-        return [base | found for found in families(ranker.parts, self.shares)]
+        return [base | found for found in families(self._parts(ranker), self.shares)]
 
     def details(self, ranker: Ranker) -> list[dict[str, float]]:
         """Each memory's shares by their full names."""
-        rows = self.shares.tolist()
-        return [{"base": ranker.base, **dict(zip(ranker.parts, row, strict=True))} for row in rows]
+        rows, parts = self.shares.tolist(), self._parts(ranker)
+        return [{"base": ranker.base, **dict(zip(parts, row, strict=True))} for row in rows]
+
+    def _parts(self, ranker: Ranker) -> tuple[str, ...]:
+        """The names of the shares: those of `LEARNED` only where an adapter took part."""
+        return (*ranker.parts, *LEARNED)[: self.shares.shape[1]]

@@ -34,6 +34,11 @@ class Ranker:
         shares = self.weight * (figures - self.mean) / self.scale
         return np.where(np.isnan(shares), np.float32(0), shares).astype(np.float32)
 
+    def changed(self, change: Mapping[str, float]) -> Ranker:
+        """The same with other weights; signals it does not have are passed over."""
+        more = np.array([change.get(name, 0.0) for name in self.names], np.float32)
+        return Ranker(self.names, self.mean, self.scale, self.weight + more, self.base)
+
     @property
     def parts(self) -> tuple[str, ...]:
         """The names of all a score is made of, `base` aside."""

@@ -66,14 +66,20 @@ class ResultCache:
         self._saved = Saved(ranker)
 
     def hits(
-        self, query: Query, question: Question, live: bool, search: Callable[[], Answer]
+        self,
+        query: Query,
+        question: Question,
+        live: bool,
+        search: Callable[[], Answer],
+        adapted: tuple[tuple[int, int], ...] = (),
     ) -> Hits:
         """The hits of a query, from the cache if they are there, else by searching.
 
         `live` says that `now` is the clock's and not the caller's: results then stay good until
-        they expire, as long as the question means the same time.
+        they expire, as long as the question means the same time. `adapted` names the adapters that
+        the search uses, by partition and version.
         """
-        slot = self._slot(query, question, live)
+        slot = self._slot(query, question, live, adapted)
         known = self._known(slot, query, question) if slot else None
         if known is not None:
             return known
@@ -82,7 +88,9 @@ class ResultCache:
             self._keep(slot, answer)
         return hits_of(answer, memories_of(self._store, answer.found))
 
-    def _slot(self, query: Query, question: Question, live: bool) -> Slot | None:
+    def _slot(
+        self, query: Query, question: Question, live: bool, adapted: tuple[tuple[int, int], ...]
+    ) -> Slot | None:
         """None when the results cannot be kept. Made before the search, never after it."""
         partitions = self._store.partitions(query.reach)
         if not partitions or _by_uses(query.where):
@@ -97,6 +105,7 @@ class ResultCache:
             tuple(getattr(query, f.name) for f in fields(query) if f.name != "now"),
             _moment(question, live),
             tuple((number, self._store.position(number)) for number in sorted(partitions)),
+            adapted,
         )
         key = f"{identity}:{{{query.reach.tenant}}}:s:{_digest(decisive)}"
         return Slot(key, frozenset(partitions))

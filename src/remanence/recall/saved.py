@@ -10,6 +10,7 @@ import orjson
 
 from remanence.model.embedding import Span
 from remanence.model.hit import Understanding
+from remanence.recall.adapter import LEARNED
 from remanence.recall.answer import Answer, Found
 from remanence.recall.ranker import Ranker
 from remanence.recall.understand import Question
@@ -28,6 +29,8 @@ class Saved:
         families = dict.fromkeys(name.partition(".")[0] for name in ranker.parts)
         self._signals = ("base", *families)
         self._details = ("base", *ranker.parts)
+        learned = dict.fromkeys(name.partition(".")[0] for name in LEARNED)
+        self._learned = (*self._signals, *learned), (*self._details, *LEARNED)
 
     def write(self, key: str, answer: Answer) -> bytes:
         """The answer, with the key it belongs under."""
@@ -53,24 +56,31 @@ class Saved:
         return Answer(found=found, understood=_understood(question, people))
 
     def _row(self, found: Found) -> list[Any]:
-        signals = [found.signals[name] for name in self._signals]
-        details = [found.details[name] for name in self._details]
+        first, second = self._names(len(found.details))
+        signals = [found.signals[name] for name in first]
+        details = [found.details[name] for name in second]
         place = [found.partition, found.key]
         return [*place, found.score, found.span, found.similarity, signals, details]
 
     def _found(self, row: object) -> Found:
         match row:
             case [partition, key, score, span, similarity, [*signals], [*details]]:
+                first, second = self._names(len(details))
                 return Found(
                     partition=_whole(partition),
                     key=_whole(key),
                     score=_finite(score),
-                    signals=_named(self._signals, signals),
-                    details=_named(self._details, details),
+                    signals=_named(first, signals),
+                    details=_named(second, details),
                     span=None if span is None else _span(span),
                     similarity=None if similarity is None else _finite(similarity),
                 )
         raise ValueError("not a hit")
+
+    def _names(self, details: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What so many details, and the signals with them, are called."""
+        plain = details <= len(self._details)
+        return (self._signals, self._details) if plain else self._learned
 
 
 def _understood(question: Question, people: Sequence[object]) -> Understanding:

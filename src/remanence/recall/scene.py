@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from remanence.model.embedding import FloatArray
+from remanence.recall.adapter import Learned
 from remanence.recall.candidates import Pool, session_values
 from remanence.recall.columns import Columns
 from remanence.recall.evidence import Evidence
@@ -52,6 +53,7 @@ class Scene:
     people: frozenset[int]
     reached: FloatArray  # by row, how strongly the question's names lead there, or empty
     degraded: str = ""
+    learned: Learned | None = None
 
     @property
     def rows(self) -> Rows:

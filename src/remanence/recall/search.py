@@ -13,6 +13,9 @@ from remanence.model.query import Query
 from remanence.ports.embedder import Embedder
 from remanence.ports.store import Store
 from remanence.ports.vector_index import Nearest, VectorIndex
+from remanence.recall.adapter import Adapter
+from remanence.recall.adapters import Adapted, Adapters
+from remanence.recall.adapting import Adapting, learned_shares
 from remanence.recall.answer import Answer, found_in, hits_of, memories_of
 from remanence.recall.candidates import POOL, Lures, Pool, choose_pool
 from remanence.recall.columns import Columns
@@ -65,8 +68,10 @@ class Recall:
         self._index: VectorIndex | None = None
         self._index_lock = threading.Lock()
         self.ranker = ranker
+        self.adapters = Adapters(store, embedder, ranker)
         self.views = Views(store, views_budget)
         self._links = LinkReader(store)
+        self._adapting = Adapting(store, self.vectors)
 
     @property
     def index(self) -> VectorIndex | None:
@@ -86,30 +91,38 @@ class Recall:
         `live` says that the query's `now` is the clock's and not the caller's.
         """
         question = Question(query.text, query.now)
+        adapted = self.adapters.of(query.reach)
         if self._results is not None:
-            return self._results.hits(query, question, live, lambda: self._answer(query, question))
-        answer = self._answer(query, question)
+            return self._results.hits(
+                query, question, live, lambda: self._answer(query, question, adapted), adapted.mark
+            )
+        answer = self._answer(query, question, adapted)
         return hits_of(answer, memories_of(self._store, answer.found))
 
-    def _answer(self, query: Query, question: Question) -> Answer:
+    def _answer(self, query: Query, question: Question, adapted: Adapted) -> Answer:
         wordings = Wordings(self._embedder)
-        scenes = self._scenes(query, question, wordings)
+        scenes = self._scenes(query, question, wordings, adapted)
         ranked = self.chosen(query, self.rank(query, scenes)) if scenes else None
-        degraded = dict.fromkeys([*wordings.lost, *(s.degraded for s in scenes if s.degraded)])
+        told = [*wordings.lost, *(s.degraded for s in scenes if s.degraded), *adapted.troubles]
         return Answer(
             found=found_in(ranked, self.ranker) if ranked is not None else (),
             understood=_understood(question, scenes),
-            degraded=tuple(degraded),
+            degraded=tuple(dict.fromkeys(told)),
         )
 
-    def scenes(self, query: Query) -> list[Scene]:
-        """The pools of a search, before they are ranked."""
-        return self._scenes(query, Question(query.text, query.now), Wordings(self._embedder))
+    def scenes(self, query: Query, adapted: Adapted | None = None) -> list[Scene]:
+        """The pools of a search, before they are ranked; with other adapters, if so wished."""
+        using = self.adapters.of(query.reach) if adapted is None else adapted
+        question, wordings = Question(query.text, query.now), Wordings(self._embedder)
+        return self._scenes(query, question, wordings, using)
 
     def rank(self, query: Query, scenes: list[Scene]) -> Ranked:
         """Every memory of the pools with its score, best first."""
         extents = extents_of(scenes)
         shares = [self._shares(query, s, measure(s, extents, self.ranker.names)) for s in scenes]
+        if any(scene.learned is not None for scene in scenes):
+            told = zip(scenes, shares, strict=True)
+            shares = [np.column_stack([plain, learned_shares(s)]) for s, plain in told]
         return Ranked.of(scenes, shares, self.ranker.base)
 
     def chosen(self, query: Query, ranked: Ranked) -> Ranked:
@@ -123,13 +136,21 @@ class Recall:
             return ranked.first(diversified(ranked.scores, vectors, query.limit, query.diversity))
         return ranked.first(np.arange(min(enough, query.limit)))
 
-    def _scenes(self, query: Query, question: Question, wordings: Wordings) -> list[Scene]:
+    def _scenes(
+        self, query: Query, question: Question, wordings: Wordings, adapted: Adapted
+    ) -> list[Scene]:
         partitions = self._store.partitions(query.reach)
-        found = (self._scene(query, question, wordings, partition) for partition in partitions)
+        using = adapted.adapters
+        found = (self._scene(query, question, wordings, p, using.get(p)) for p in partitions)
         return [scene for scene in found if scene is not None]
 
     def _scene(
-        self, query: Query, question: Question, wordings: Wordings, partition: int
+        self,
+        query: Query,
+        question: Question,
+        wordings: Wordings,
+        partition: int,
+        adapter: Adapter | None,
     ) -> Scene | None:
         view = self.views.view(partition)
         columns = view.columns
@@ -153,12 +174,26 @@ class Recall:
         tenant = query.reach.tenant
         rows, strength = self._links.linked(tenant, partition, columns, first, query.now)
         pool = joined(pool, rows, mask)
+        learned = None
+        if adapter is not None:
+            learned = self._adapting.learned(adapter, question, embedded, columns, partition)
+            pool = joined(pool, self._adapting.lured(learned, columns, mask, partition), mask)
         graph = raised(graph, rows, strength, len(columns))
         evidence = self._evidence(partition, columns, pool, embedded)
         weights = _token_weights(asked, words, embedded)
         told = "" if nearest is None else nearest.degraded
         return Scene(
-            question, partition, columns, pool, plain, evidence, weights, people, graph, told
+            question,
+            partition,
+            columns,
+            pool,
+            plain,
+            evidence,
+            weights,
+            people,
+            graph,
+            told,
+            learned,
         )
 
     def _nearest(
@@ -188,7 +223,8 @@ class Recall:
         fresh = self._freshness.shares(
             scene.question, scene.columns, scene.rows, microseconds(query.now), query.time_weight
         )
-        return np.column_stack([self.ranker.shares(figures), *fresh])
+        ranker = self.ranker if scene.learned is None else scene.learned.adapter.ranker
+        return np.column_stack([ranker.shares(figures), *fresh])
 
 
 def _name_terms(columns: Columns, people: frozenset[int]) -> frozenset[str]:

@@ -1,0 +1,48 @@
+"""Two rounds of made-up facts for `lora.py`: what is taught first, and what is taught later."""
+
+from __future__ import annotations
+
+FIRST = (
+    ("Ana Quintela", "lives in", "Setúbal"),
+    ("Ana Quintela", "works as", "a tile restorer"),
+    ("Ana Quintela", "has pet", "a tortoise called Basil"),
+    ("Tobias Renn", "lives in", "Graz"),
+    ("Tobias Renn", "plays", "the hurdy-gurdy"),
+    ("Tobias Renn", "allergic to", "walnuts"),
+    ("Ngozi Afolayan", "works at", "the Ibadan seed bank"),
+    ("Ngozi Afolayan", "sister", "Folake"),
+    ("Ngozi Afolayan", "favourite colour", "ochre"),
+    ("Piotr Wilk", "born in", "Sanok"),
+    ("Piotr Wilk", "studies", "glaciology"),
+    ("Piotr Wilk", "plans to", "sail around Gotland"),
+    ("Mereana Tui", "lives in", "Whanganui"),
+    ("Mereana Tui", "boss", "Colin Marsh"),
+    ("Mereana Tui", "diet", "vegan on weekdays"),
+    ("Selim Aydar", "works as", "a lighthouse keeper"),
+    ("Selim Aydar", "speaks", "Ladino"),
+    ("Selim Aydar", "favourite dish", "stuffed quinces"),
+    ("Greta Holmqvist", "works at", "Norrland Ferries"),
+    ("Greta Holmqvist", "married to", "Osvald"),
+)
+SECOND = (
+    ("Ruy Barboza", "lives in", "Olinda"),
+    ("Ruy Barboza", "works as", "a piano tuner"),
+    ("Ruy Barboza", "has pet", "a parrot called Vinte"),
+    ("Hanne Dalgaard", "lives in", "Ribe"),
+    ("Hanne Dalgaard", "plays", "the nyckelharpa"),
+    ("Hanne Dalgaard", "allergic to", "mussels"),
+    ("Keoni Makoa", "works at", "the Hilo tide station"),
+    ("Keoni Makoa", "brother", "Lono"),
+    ("Keoni Makoa", "favourite colour", "indigo"),
+    ("Zsófia Barta", "born in", "Gyula"),
+    ("Zsófia Barta", "studies", "bookbinding"),
+    ("Zsófia Barta", "plans to", "walk to Trieste"),
+    ("Imran Sattar", "lives in", "Gilgit"),
+    ("Imran Sattar", "boss", "Nadia Rehman"),
+    ("Imran Sattar", "diet", "no sugar in spring"),
+    ("Oriel Penhallow", "works as", "a clock mender"),
+    ("Oriel Penhallow", "speaks", "Cornish"),
+    ("Oriel Penhallow", "favourite dish", "saffron buns"),
+    ("Wanjiru Kamau", "works at", "Rift Valley Kilns"),
+    ("Wanjiru Kamau", "married to", "Njoroge"),
+)

@@ -1,0 +1,1 @@
+"""Learning from use: replayed feedback, a retrieval adapter, a language model's LoRA."""

@@ -1,0 +1,236 @@
+"""A memory's own language model: what it knows as examples, taught, listed and unlearnt."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+
+from remanence.clock import Clock
+from remanence.errors import Conflict, InvalidInput
+from remanence.knowledge.facts.asking import AskingFacts
+from remanence.learn.lora.examples import (
+    Example,
+    distinct,
+    from_facts,
+    from_feedback,
+    from_memories,
+    write_chat,
+)
+from remanence.learn.lora.files import folder_of
+from remanence.learn.lora.finetuning import Finetuned, Job, perform, plan
+from remanence.learn.lora.manifest import AdapterState, claim, clear, read_manifest
+from remanence.learn.lora.models import find_model, require_libraries
+from remanence.learn.lora.recipe import Recipe, steps_for
+from remanence.learn.lora.registry import Registry, TunedAdapter
+from remanence.model import accept
+from remanence.model.filter import Compare
+from remanence.model.memory import MemoryRecord, State
+from remanence.model.query import MAX_LIMIT, check_limit
+from remanence.model.scope import Reach
+from remanence.ports.store import Progress, Store
+
+PARTS = ("facts", "feedback", "memories")
+PAGE = 1000
+_ACTIVE = Compare("state", "eq", State.ACTIVE, field=True)
+
+
+class Tuning:
+    """Fine-tuning for one tenant. An adapter is taught one user's memories, or nobody's: never
+    several users', for what it says could not be kept apart."""
+
+    def __init__(self, store: Store, tenant: str, facts: AskingFacts, clock: Clock) -> None:
+        self._store = store
+        self._tenant = tenant
+        self._facts = facts
+        self._clock = clock
+        self._registry = Registry(store, tenant)
+
+    def examples(
+        self, *, user_id: str | None = None, parts: Sequence[str] = PARTS
+    ) -> list[Example]:
+        """What can be taught: facts that hold, questions with the memory that helped, memories.
+
+        Only what is active and trusted. Facts come before feedback and memories, memories newest
+        first; a question is asked once.
+        """
+        wanted = _parts(parts)
+        memories = {one.id: one for one in self._memories(user_id)}
+        made: list[Example] = []
+        if "facts" in wanted:
+            made += self._of_facts(user_id)
+        if "feedback" in wanted:
+            said = (one for one in self._store.feedback(self._tenant) if one.id in memories)
+            made += from_feedback(said, memories)
+        if "memories" in wanted:
+            made += reversed(from_memories(memories.values()))
+        return distinct(made)
+
+    def export_chat(
+        self,
+        path: str | PathLike[str],
+        *,
+        user_id: str | None = None,
+        parts: Sequence[str] = PARTS,
+    ) -> int:
+        """Write the examples as JSON lines of chats, for any trainer; how many there are."""
+        return write_chat(folder_of("path", path), self.examples(user_id=user_id, parts=parts))
+
+    def finetune(
+        self,
+        out: str | PathLike[str],
+        *,
+        base: str | PathLike[str],
+        user_id: str | None = None,
+        parts: Sequence[str] = PARTS,
+        limit: int = 500,
+        rank: int = 8,
+        steps: int | None = None,
+        replay: float = 0.5,
+        seed: int = 0,
+        device: str = "auto",
+        resume: bool = True,
+        progress: Progress | None = None,
+    ) -> Finetuned:
+        """Teach a language model what it was not taught yet, going on from the last adapter.
+
+        What earlier adapters of the same user and model were shown is replayed. At most `limit`
+        new examples are taken, and as many old ones. A memory that is erased meanwhile ends the
+        training with `Conflict`, and nothing of it is left.
+        """
+        require_libraries()
+        check_limit(limit)
+        folder = folder_of("out", out)
+        last = self._last(user_id, find_model(base).sha256, folder)
+        new, old = self._split(user_id, parts, last, limit, seed)
+        taken = steps_for(len(new), len(old), replay) if steps is None else steps
+        recipe = Recipe(steps=taken, rank=rank, replay=replay, seed=seed)
+        previous = None if last is None else last.folder
+        job = plan(new, old, base, folder, recipe, previous)
+        return self._perform(job, user_id, device, accept.truth_of("resume", resume), progress)
+
+    def adapters(self, user_id: str | None = None) -> list[TunedAdapter]:
+        """The adapters made for a user, the one last changed first."""
+        return list(self._registry.all(Reach(tenant=self._tenant, user_id=user_id)))
+
+    def unlearn(self, ids: Sequence[str]) -> dict[str, int]:
+        """Delete the weights of every adapter that learnt from one of these memories or claims.
+
+        Its folder and its document then say that it was unlearnt; how many, by "loras".
+        """
+        return {"loras": self._registry.unlearn(ids, self._clock.now())}
+
+    # -- inside
+
+    def _perform(
+        self,
+        job: Job,
+        user_id: str | None,
+        device: str,
+        resume: bool,
+        progress: Progress | None,
+    ) -> Finetuned:
+        """Register, train, register: whoever erases a memory meanwhile finds the adapter."""
+        claim(job.folder, job.manifest.run)
+        known = self._registry.at(job.folder, user_id)
+        expected = 0 if known is None else known.version
+        version = self._registry.note(
+            job.folder, user_id, job.manifest, self._clock.now(), expected
+        )
+
+        def watched(done: int, total: int) -> None:
+            self._check(job, user_id, version)
+            if progress is not None:
+                progress(done, total)
+
+        try:
+            self._check_sources(job)
+            made = perform(job, device, resume, watched)
+            self._registry.note(
+                job.folder, user_id, made.manifest, self._clock.now(), version, made.figures
+            )
+        except Conflict:
+            self._clean_up(job.folder, user_id)
+            raise
+        return made
+
+    def _clean_up(self, folder: Path, user_id: str | None) -> None:
+        """Leave nothing of what was unlearnt; what another training has by now is not ours."""
+        known = self._registry.at(folder, user_id)
+        if known is None or known.state is AdapterState.UNLEARNT:
+            clear(folder)
+
+    def _check(self, job: Job, user_id: str | None, version: int) -> None:
+        known = self._registry.at(job.folder, user_id)
+        if known is None or known.version != version:
+            raise _overtaken()
+
+    def _check_sources(self, job: Job) -> None:
+        """What was erased between reading and registering was not told of this adapter."""
+        ids = job.manifest.memories
+        if len(self._records(ids)) < len(ids):
+            raise _overtaken()
+
+    def _split(
+        self,
+        user_id: str | None,
+        parts: Sequence[str],
+        last: TunedAdapter | None,
+        limit: int,
+        seed: int,
+    ) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
+        learnt = frozenset[str]() if last is None else last.learnt
+        every = self.examples(user_id=user_id, parts=parts)
+        new = [one for one in every if one.id not in learnt][:limit]
+        old = [one for one in every if one.id in learnt]
+        if not new:
+            raise InvalidInput(
+                "There is nothing new to learn: add memories, facts or feedback first."
+            )
+        if len(old) > limit:
+            old = random.Random(seed).sample(old, limit)
+        return tuple(new), tuple(old)
+
+    def _last(self, user_id: str | None, base_sha256: str, out: Path) -> TunedAdapter | None:
+        """The newest adapter of this model that is still whole in its folder."""
+        for one in self.adapters(user_id):
+            if one.state is not AdapterState.READY or one.base_sha256 != base_sha256:
+                continue
+            found = read_manifest(one.folder)
+            whole = found is not None and found.state is AdapterState.READY
+            if whole and found is not None and found.run == one.run and one.folder != out:
+                return one
+        return None
+
+    def _of_facts(self, user_id: str | None) -> list[Example]:
+        facts = self._facts.find(limit=MAX_LIMIT, user_id=user_id)
+        sources = self._records([id for one in facts for id in one.sources])
+        return from_facts(facts, {one.id: one for one in sources})
+
+    def _memories(self, user_id: str | None) -> Iterator[MemoryRecord]:
+        reach, offset = Reach(tenant=self._tenant, user_id=user_id), 0
+        while page := self._store.find(
+            reach, _ACTIVE, limit=PAGE, offset=offset, newest_first=False
+        ):
+            yield from page
+            offset += len(page)
+
+    def _records(self, ids: Sequence[str]) -> list[MemoryRecord]:
+        wanted = list(dict.fromkeys(ids))
+        pages = (wanted[n : n + PAGE] for n in range(0, len(wanted), PAGE))
+        return [one for page in pages for one in self._store.get(self._tenant, page)]
+
+
+def _overtaken() -> Conflict:
+    return Conflict(
+        "A memory that was being learnt is erased, or another training has this folder; nothing "
+        "of this one is left. Start it again."
+    )
+
+
+def _parts(parts: Sequence[str]) -> frozenset[str]:
+    wanted = frozenset(accept.several("parts", parts))
+    if not wanted or wanted - frozenset(PARTS):
+        raise InvalidInput(f"parts are some of {', '.join(PARTS)}; got {str(parts)[:80]!r}.")
+    return wanted
