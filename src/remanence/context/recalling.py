@@ -88,7 +88,7 @@ class Recalling:
         told = {id for id, memory in summaries.items() if memory.session_id == asked.session_id}
         if asked.session_id is None:
             told.clear()
-        frontier = [hit.memory.id for hit in hits if hit.memory.id not in summaries]
+        frontier = [hit.memory.id for hit in hits]  # a week repeats its days, a day its segments
         while frontier and summaries.keys() - told:
             frontier = self._links.pointing(self._tenant, frontier, SUMMARISES)
             told.update(frontier)

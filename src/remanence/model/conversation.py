@@ -10,11 +10,13 @@ from remanence.model.memory import EMPTY, MemoryRecord, Metadata
 
 
 class Level(StrEnum):
-    """What a summary sums up: some messages, a conversation, or a user's day."""
+    """What a summary sums up: some messages, a conversation, or a user's day, week or month."""
 
     SEGMENT = "segment"
     CONVERSATION = "conversation"
     DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

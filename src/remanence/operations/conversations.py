@@ -208,6 +208,20 @@ CONVERSATIONS = (
         writes=True,
     ),
     _operation(
+        "conversations.week",
+        "Summarise the week that holds a day.",
+        request=Day,
+        response=MemoryRecord,
+        writes=True,
+    ),
+    _operation(
+        "conversations.month",
+        "Summarise the month that holds a day.",
+        request=Day,
+        response=MemoryRecord,
+        writes=True,
+    ),
+    _operation(
         "conversations.forget",
         "Forget a conversation.",
         request=Forget,

@@ -11,7 +11,9 @@ from uuid import UUID
 
 from remanence.clock import Clock
 from remanence.errors import InvalidInput, NotFound, RemanenceError
+from remanence.layers.conversation.asked import day_of, is_id, named, size_of, whole
 from remanence.layers.conversation.chat import tokens_of
+from remanence.layers.conversation.chronicle import Chronicle
 from remanence.layers.conversation.deriving import Deriving
 from remanence.layers.conversation.described import Descriptions, conversation_of
 from remanence.layers.conversation.making import Summarise
@@ -25,7 +27,7 @@ from remanence.model.document import Address, Shelf
 from remanence.model.hit import Hits
 from remanence.model.memory import Kind, MemoryRecord, State
 from remanence.model.query import MAX_LIMIT, check_limit
-from remanence.model.scope import Reach, Scope
+from remanence.model.scope import Reach
 from remanence.ports.language_model import LanguageModel
 from remanence.ports.store import Store
 from remanence.remember.draft import fields_of, record_of
@@ -58,8 +60,12 @@ class Conversations:
         said: Callable[[Sequence[MemoryRecord]], object] | None = None,
         forgotten: Callable[[Sequence[MemoryRecord], bool], object] | None = None,
         extract: Summarise = summarise,
+        erase: Callable[[Sequence[MemoryRecord]], object] | None = None,
     ) -> None:
-        """`said` hears of messages once stored, `forgotten` of those gone, and if erased."""
+        """`said` hears of messages once stored, `forgotten` of those gone, and if erased.
+
+        `erase` removes for good; without it, no receipt is given.
+        """
         self._store = store
         self._writer = writer
         self._search = search
@@ -70,9 +76,11 @@ class Conversations:
         self._sizes = (window_messages, window_tokens)
         self._said = said
         self._forgotten = forgotten
+        self._erase = erase or writer.remove
         self._described = Descriptions(store, tenant, clock)
         deriving = Deriving(store, writer, clock, new_id)
         self._summaries = Summaries(store, deriving, model, extract)
+        self._chronicle = Chronicle(store, deriving, self._summaries, extract)
 
     # -- say
 
@@ -94,7 +102,7 @@ class Conversations:
         was nothing else is passed over. What leaves the window is summarised, without a model.
         """
         shared: dict[str, Any] = {"user_id": user_id, "agent_id": agent_id}
-        shared |= {"session_id": _named(session_id), "source": source, "trust": trust}
+        shared |= {"session_id": named(session_id), "source": source, "trust": trust}
         given = accept.several("messages", messages)
         read = [message_of(message, n, tools=True) for n, message in enumerate(given)]
         fields = [shared | fields_of(message) for message in read if message is not None]
@@ -116,7 +124,7 @@ class Conversations:
         agent_id: str | None = None,
     ) -> Conversation:
         """Give a conversation a title, metadata, or both; what is left out stays as it is."""
-        self._described.put(_named(session_id), user_id, agent_id, title, metadata)
+        self._described.put(named(session_id), user_id, agent_id, title, metadata)
         return self.get(session_id, user_id=user_id)
 
     # -- read
@@ -168,7 +176,7 @@ class Conversations:
         """
         check_limit(limit)
         thread = self._thread(session_id, user_id)
-        if isinstance(before, str) and _is_id(before):
+        if isinstance(before, str) and is_id(before):
             return thread.before(self._message(before, thread), limit)
         moment = None if before is None else accept.moment_of("before", before)
         return thread.newest(limit, moment)
@@ -218,7 +226,7 @@ class Conversations:
         asked |= {"kinds": SPOKEN, "limit": limit, "since": since}
         if within == "everywhere":
             return self._search(query, **asked)
-        asked["session_id"] = _named(session_id)
+        asked["session_id"] = named(session_id)
         if within == "conversation":
             return self._search(query, **asked)
         return self._search_window(query, self._thread(session_id, user_id), asked)
@@ -260,9 +268,35 @@ class Conversations:
 
         `NotFound` if nothing was said on that day.
         """
-        reach = Reach(tenant=self._tenant, user_id=user_id, agent_id=agent_id)
-        made = self._summaries.day(reach, _day(day))
-        return (self._summaries.refine(made, Level.DAY) if refine else None) or made
+        return self._tell(Level.DAY, day, user_id, agent_id, refine)
+
+    def week(
+        self,
+        day: date | str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        refine: bool = True,
+    ) -> MemoryRecord:
+        """The summary of the week (Monday to Sunday, in UTC) that holds the day, from its days.
+
+        `NotFound` if nothing was said in that week.
+        """
+        return self._tell(Level.WEEK, day, user_id, agent_id, refine)
+
+    def month(
+        self,
+        day: date | str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        refine: bool = True,
+    ) -> MemoryRecord:
+        """The summary of the month (in UTC) that holds the day, from its weeks and days.
+
+        `NotFound` if nothing was said in that month.
+        """
+        return self._tell(Level.MONTH, day, user_id, agent_id, refine)
 
     def forget(
         self, session_id: str, *, user_id: str | None = None, erase: bool = False
@@ -274,7 +308,7 @@ class Conversations:
         thread = self._thread(session_id, user_id)
         records = thread.everything(any_state=accept.truth_of("erase", erase))
         if erase:
-            self._writer.remove(records)
+            self._erase(records)
         else:
             self._writer.change_all(records, {"state": State.ARCHIVED}, verb="forgot")
         self._described.discard(session_id, user_id)
@@ -287,6 +321,12 @@ class Conversations:
 
     # -- inside
 
+    def _tell(
+        self, level: Level, day: object, user_id: str | None, agent_id: str | None, refine: bool
+    ) -> MemoryRecord:
+        reach = Reach(tenant=self._tenant, user_id=user_id, agent_id=agent_id)
+        return self._chronicle.tell(reach, level, day_of(day), refine=refine)
+
     def _record(self, fields: Mapping[str, Any]) -> MemoryRecord:
         now = self._clock.now()
         return record_of(
@@ -294,7 +334,7 @@ class Conversations:
         )
 
     def _thread(self, session_id: str | None, user_id: str | None) -> Thread:
-        reach = Reach(tenant=self._tenant, user_id=user_id, session_id=_named(session_id))
+        reach = Reach(tenant=self._tenant, user_id=user_id, session_id=named(session_id))
         return Thread(self._store, reach)
 
     def _after(self, stored: Sequence[MemoryRecord], thread: Thread) -> None:
@@ -318,8 +358,8 @@ class Conversations:
     def _fitted(
         self, thread: Thread, max_messages: int | None = None, max_tokens: int | None = None
     ) -> builtins.list[MemoryRecord]:
-        messages = _size("max_messages", max_messages, self._sizes[0])
-        tokens = _size("max_tokens", max_tokens, self._sizes[1])
+        messages = size_of("max_messages", max_messages, self._sizes[0])
+        tokens = size_of("max_tokens", max_tokens, self._sizes[1])
         newest = thread.spoken(min(messages + CALLS_BEFORE, MAX_LIMIT))
         return fitted(newest, messages, tokens)
 
@@ -335,7 +375,7 @@ class Conversations:
         start = min(record.happened_at for record in kept.values())
         since = asked["since"] and accept.moment_of("since", asked["since"])
         beside = max(0, thread.count(start) - len(kept))
-        most = min(asked["limit"] + beside, MAX_LIMIT) if _whole(asked["limit"]) else asked["limit"]
+        most = min(asked["limit"] + beside, MAX_LIMIT) if whole(asked["limit"]) else asked["limit"]
         found = self._search(
             query,
             **{**asked, "kinds": Kind.MESSAGE, "limit": most, "since": max(start, since or start)},
@@ -352,39 +392,3 @@ class Conversations:
             ):
                 return record
         raise accept.missing(id)
-
-
-def _named(session_id: str | None) -> str:
-    if session_id is None:
-        raise InvalidInput("Say which conversation it is: session_id=….")
-    return Scope(tenant="any", session_id=session_id).session_id or ""
-
-
-def _size(what: str, given: int | None, usual: int) -> int:
-    if given is None:
-        return usual
-    if not _whole(given) or not 1 <= given <= 10_000_000:
-        raise InvalidInput(f"{what} must be a whole number, 1 or more; got {given!r:.40}.")
-    return given
-
-
-def _whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _day(day: object) -> date:
-    if isinstance(day, datetime):
-        return accept.moment_of("day", day).date()
-    if isinstance(day, date):
-        return day
-    try:
-        return date.fromisoformat(day) if isinstance(day, str) else date.fromisoformat("")
-    except ValueError:
-        raise InvalidInput(f"day must be a date like 2026-03-01; got {str(day)[:40]!r}.") from None
-
-
-def _is_id(text: str) -> bool:
-    try:
-        return str(UUID(text)) == text.lower()
-    except ValueError:
-        return False

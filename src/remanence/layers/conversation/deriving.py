@@ -10,6 +10,7 @@ from uuid import UUID
 from remanence.clock import Clock
 from remanence.errors import Conflict, NotFound
 from remanence.layers.conversation.making import Draft, common
+from remanence.layers.conversation.periods import PERIODS
 from remanence.model.memory import Kind, MemoryRecord, State
 from remanence.ports.store import Store
 from remanence.remember.lineage import ORIGIN, SHOWING, made_of
@@ -17,7 +18,7 @@ from remanence.remember.writer import Writer
 
 MOST_NAMES = 10_000  # remembered with how often they have lost their summary
 # What tells summaries apart that are of one name.
-_SORT = ("level", "day", "for_agent")
+_SORT = ("level", *PERIODS, "for_agent")
 
 
 class Deriving:

@@ -18,8 +18,15 @@ Summarise = Callable[[Sequence[Said], int], Summary]
 
 SHARE = 0.2
 LEAST = 160
-# Characters, at about four to a token: 300 tokens for a segment or a conversation, 200 for a day.
-MOST = {Level.SEGMENT: 1_200, Level.CONVERSATION: 1_200, Level.DAY: 800}
+# Characters, at about four to a token: 300 tokens for a segment or a conversation, 200 for a day,
+# 300 for a week, 400 for a month.
+MOST = {
+    Level.SEGMENT: 1_200,
+    Level.CONVERSATION: 1_200,
+    Level.DAY: 800,
+    Level.WEEK: 1_200,
+    Level.MONTH: 1_600,
+}
 READ = 20_000  # of a single long message
 AT_ONCE = 64  # summaries in one summary; more are folded into it step by step
 SILENT = "(nothing was said)"  # the text of a summary of tools and memory's own doings alone
@@ -71,7 +78,12 @@ def told(
 
 
 def length_for(level: Level, turns: Sequence[Said]) -> int:
-    """How many characters a summary may take: a fifth of what was said, half of summaries."""
+    """How many characters a summary may take: a fifth of what was said, half of summaries.
+
+    Weeks and months may take all their room: of days with little in them none should be lost.
+    """
+    if level in (Level.WEEK, Level.MONTH):
+        return MOST[level]
     said = sum(len(turn.text) for turn in turns)
     share = SHARE if any(turn.speaker for turn in turns) else 0.5
     return min(MOST[level], max(LEAST, int(said * share)))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, date, datetime, time, timedelta
 from itertools import islice
 
-from remanence.errors import Conflict, LanguageModelError, NotFound
+from remanence.errors import LanguageModelError
 from remanence.layers.conversation.deriving import Deriving
 from remanence.layers.conversation.gaps import gaps
 from remanence.layers.conversation.making import (
@@ -21,9 +20,8 @@ from remanence.layers.conversation.making import (
 from remanence.layers.conversation.telling import telling
 from remanence.layers.conversation.thread import Thread
 from remanence.model.conversation import Level
-from remanence.model.filter import Compare, Filter
+from remanence.model.filter import Compare
 from remanence.model.memory import MemoryRecord
-from remanence.model.scope import Reach
 from remanence.ports.language_model import LanguageModel
 from remanence.ports.store import Store
 from remanence.remember.lineage import made_of, sources_of
@@ -31,7 +29,6 @@ from remanence.remember.lineage import made_of, sources_of
 ROLL_UP = 4  # so many new segments make a new summary of the conversation worth its while
 MODEL = "model"  # in a summary's metadata: the model that wrote it
 DECLINED = "declined"  # … and one whose text did not hold, which is not asked again
-TRIES = 5
 
 
 class Summaries:
@@ -86,18 +83,6 @@ class Summaries:
         whole = self.whole(thread)
         return telling(whole, self.beside(thread, whole))
 
-    def day(self, reach: Reach, day: date) -> MemoryRecord:
-        """The summary of a user's day, made or brought up to date; `NotFound` if nobody spoke."""
-        thread = Thread(self._store, reach)
-        for _ in range(TRIES):
-            sources = self._said_on(thread, day)
-            if not sources:
-                raise NotFound(f"Nothing was said on {day.isoformat()}, so there is no summary.")
-            made = self._day(thread, day, sources)
-            if made is not None:
-                return made
-        raise Conflict(f"What was said on {day.isoformat()} keeps changing; try again.")
-
     def refine(self, record: MemoryRecord, level: Level) -> MemoryRecord | None:
         """Have the model write a summary anew; None if it did so before, or could not.
 
@@ -138,47 +123,3 @@ class Summaries:
         known = {source.id for source in sources_of(self._store, current)}
         new = [segment for segment in segments if segment.id not in known]
         return told(Level.CONVERSATION, new, self._extract, current.text)
-
-    def _day(
-        self, thread: Thread, day: date, sources: Sequence[MemoryRecord]
-    ) -> MemoryRecord | None:
-        of = digest_of(*sorted(source.id for source in sources))
-        agent = thread.reach.agent_id
-        current = next(thread.summaries(Level.DAY, *_day_of(day, agent)), None)
-        if current is not None and current.metadata.get("of") == of:
-            return current
-        extra = {"day": day.isoformat(), "of": of} | ({"for_agent": agent} if agent else {})
-        draft = drafted(Level.DAY, sources, told(Level.DAY, sources, self._extract), **extra)
-        if current is not None:
-            return self._deriving.rewrite(current, draft.fields, draft.sources)
-        name = f"day:{digest_of(thread.reach.user_id, agent, day.isoformat())}"
-        return self._deriving.write(draft, name, None)
-
-    def _said_on(self, thread: Thread, day: date) -> list[MemoryRecord]:
-        """The segments that lie in the day, and its messages that are in none of those."""
-        start, end = _bounds(day)
-        within = (
-            Compare("happened_at", "gte", start, field=True),
-            Compare("happened_at", "lt", end, field=True),
-        )
-        segments = [
-            segment
-            for segment in thread.summaries(Level.SEGMENT, *within)
-            if str(segment.metadata.get("from")) >= start.isoformat()
-        ]
-        covered = {m.id for segment in segments for m in sources_of(self._store, segment)}
-        rest = [m for m in thread.messages(start, end) if m.id not in covered]
-        return sorted([*segments, *rest], key=lambda record: (record.happened_at, record.id))
-
-
-def _day_of(day: date, agent: str | None) -> tuple[Filter, Filter]:
-    whose = Compare("for_agent", "exists", False)
-    if agent is not None:
-        whose = Compare("for_agent", "eq", agent)
-    return Compare("day", "eq", day.isoformat()), whose
-
-
-def _bounds(day: date) -> tuple[datetime, datetime]:
-    start = datetime.combine(day, time(), UTC)
-    end = datetime.max.replace(tzinfo=UTC) if day == date.max else start + timedelta(days=1)
-    return start, end
