@@ -1,0 +1,1 @@
+"""Maintenance while nobody asks: consolidate, forget, compress, learn, on a schedule."""

@@ -1,0 +1,172 @@
+"""Who is at a run: one process for each step, for as long as its lease is its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from remanence.clock import Clock
+from remanence.errors import Conflict, NotFound, StoreError
+from remanence.model.document import Shelving
+from remanence.model.memory import Association
+from remanence.model.sleep import Status
+from remanence.model.write import Action, Batch, Moved
+from remanence.ports.store import Progress, Store
+from remanence.sleep.journal import Account, Journal, Page
+
+LEASE_S = 600.0
+_BEATS = 60  # of a lease: how often long work looks whether it is still wanted
+
+
+class Stopped(Exception):
+    """The run was cancelled: what was done stays."""
+
+
+class LeaseLost(Conflict):
+    """Another process went on with the run; leave it to that one."""
+
+
+class Desk:
+    """Hands out runs to this process."""
+
+    def __init__(
+        self,
+        store: Store,
+        journal: Journal,
+        tenant: str,
+        clock: Clock,
+        new_id: Callable[[], UUID],
+        lease_s: float = LEASE_S,
+    ) -> None:
+        self.store = store
+        self.journal = journal
+        self.tenant = tenant
+        self.clock = clock
+        self._new_id = new_id
+        self.span = timedelta(seconds=lease_s)
+
+    def take(self, account: Account) -> Held:
+        """Be at this run, new or known; `Conflict` if the step is somebody else's now."""
+        version, latest = self.journal.latest(account.run.step)
+        self._check(account, latest)
+        account = replace(account, owner=str(self._new_id()), until=self.clock.now() + self.span)
+        try:
+            self.store.put(
+                self.tenant, [self.journal.pass_on(account, version), self.journal.put(account)]
+            )
+        except Conflict as lost:
+            self._check(account, self.journal.latest(account.run.step)[1])
+            raise Conflict("Another process was faster; try again.") from lost
+        return Held(self, replace(account, version=account.version + 1))
+
+    def _check(self, account: Account, latest: Account | None) -> None:
+        if latest is None or not latest.under_way:
+            return
+        if not latest.abandoned(self.clock.now()):
+            who = latest.run.by or "Another process"
+            raise Conflict(
+                f"{who} is at it: the {latest.run.step} run {latest.run.id}; wait or cancel it."
+            )
+        if latest.run.id != account.run.id:
+            raise Conflict(
+                f"The {latest.run.step} run {latest.run.id} was cut off; resume it first."
+            )
+
+
+class Held:
+    """A run that this process is at. Whatever it writes fails once the lease is another's."""
+
+    def __init__(self, desk: Desk, account: Account) -> None:
+        self._desk = desk
+        self._last = desk.clock.now()
+        self.account = account
+
+    def write(
+        self,
+        told: Account,
+        page: Page,
+        actions: Sequence[Action],
+        links: Sequence[Association] = (),
+        moved: Sequence[Moved] = (),
+        unlinked: Sequence[tuple[str, str, str]] = (),
+    ) -> None:
+        """Do one batch, with its page and the run's account, in one transaction."""
+        journal, told = self._desk.journal, self._renewed(told)
+        documents: tuple[Shelving, ...] = (journal.put(told), journal.put_page(told, page))
+        batch = Batch(
+            tenant=self._desk.tenant,
+            at=self._desk.clock.now(),
+            actions=tuple(actions),
+            links=tuple(links),
+            moved=tuple(moved),
+            unlinked=tuple(unlinked),
+            documents=documents,
+        )
+        self._desk.store.write(batch)
+        self._put(told)
+
+    def keep(
+        self, *, heed: bool = True, run: Mapping[str, Any] | None = None, **changes: Any
+    ) -> Account:
+        """Write the account down with these changes; `run` are changes of the run itself.
+
+        `Stopped` if the run was cancelled meanwhile, unless that need not be heeded.
+        """
+        while True:
+            told = replace(self.account, run=replace(self.account.run, **(run or {})), **changes)
+            told = self._renewed(told)
+            try:
+                self._desk.store.put(self._desk.tenant, [self._desk.journal.put(told)])
+            except Conflict:
+                self.refresh(heed=heed)
+                continue
+            self._put(told)
+            return self.account
+
+    def refresh(self, *, heed: bool = True) -> None:
+        """Read the account again; `LeaseLost` if it is another's, `Stopped` if cancelled."""
+        id, owner = self.account.run.id, self.account.owner
+        try:
+            now = self._desk.journal.account(id)
+        except NotFound as gone:
+            raise LeaseLost(f"The account of the run {id} was removed; run it again.") from gone
+        if now.owner != owner:
+            raise LeaseLost(f"Another process went on with the run {id}; wait for that one.")
+        self.account = now
+        if heed and now.cancel:
+            raise Stopped
+
+    def beating(self, progress: Progress | None) -> Progress:
+        """A progress callback that keeps the lease, and stops the work once it is cancelled."""
+
+        def told(done: int, total: int) -> None:
+            if self._desk.clock.now() - self._last >= self._desk.span / _BEATS:
+                self.keep()
+                self._last = self._desk.clock.now()
+            if progress:
+                progress(done, total)
+
+        return told
+
+    def end(self, status: Status, **run: Any) -> Account:
+        """The run is over."""
+        now = self._desk.clock.now()
+        changes = {"status": status, "ended_at": now, **run}
+        return self.keep(heed=False, run=changes, taking_back=None, cancel=False)
+
+    def release(self) -> None:
+        """Let whoever comes next go on with it, if the store can be told."""
+        with suppress(StoreError, Conflict):
+            self.refresh(heed=False)
+            told = replace(self.account, until=self._desk.clock.now())
+            self._desk.store.put(self._desk.tenant, [self._desk.journal.put(told)])
+
+    def _renewed(self, account: Account) -> Account:
+        return replace(account, until=self._desk.clock.now() + self._desk.span)
+
+    def _put(self, told: Account) -> None:
+        self.account = replace(told, version=told.version + 1)

@@ -1,0 +1,284 @@
+"""The journal: every run and what each of its batches did, as documents; ids, never a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from remanence.clock import Clock
+from remanence.errors import NotFound, RemanenceError
+from remanence.model.document import Address, Document, Put, Shelf
+from remanence.model.scope import Reach
+from remanence.model.sleep import ForgetPolicy, Night, Run, SleepPolicy, Status, Step
+from remanence.model.write import Moved
+from remanence.ports.store import Documents
+
+KEEP_DAYS = 90
+
+_PAGES = "journal"  # stands where an agent would, so that runs are listed without their pages
+_CHUNK = 20
+_SPARE = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """A run as its document has it: what was asked, how far it came, who is at it until when.
+
+    `room` is how many memories it may still take out of recall. `taking_back` is the status it
+    will have once all it did is undone; while it is set, undoing is under way.
+    """
+
+    run: Run
+    night: Night
+    owner: str
+    until: datetime
+    room: int = 0
+    cancel: bool = False
+    taking_back: Status | None = None
+    version: int = 0
+
+    @property
+    def under_way(self) -> bool:
+        """Whether somebody is at it, or was when it stopped."""
+        return self.run.status is Status.RUNNING or self.taking_back is not None
+
+    def abandoned(self, now: datetime) -> bool:
+        """Whether it was under way and nobody is at it any more."""
+        return self.under_way and self.until <= now
+
+
+class Given(NamedTuple):
+    """A version that a batch gave a memory; without a verb it inserted it."""
+
+    id: str
+    version: int
+    verb: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """What one batch did: the memories and the versions it gave them, and links it made.
+
+    `returned` are moves that take its moves back, in the order in which they must happen.
+    """
+
+    number: int
+    inserted: tuple[tuple[str, int], ...] = ()
+    revised: tuple[tuple[str, int, str], ...] = ()
+    removed: tuple[str, ...] = ()
+    links: tuple[tuple[str, str, str], ...] = ()
+    returned: tuple[Moved, ...] = ()
+    undone: bool = False
+    version: int = 0
+
+    @property
+    def given(self) -> tuple[Given, ...]:
+        """Every version it gave, in order."""
+        made = (Given(id, version, None) for id, version in self.inserted)
+        return (*made, *(Given(*one) for one in self.revised))
+
+
+class Journal:
+    """The documents of a tenant's runs, kept for `keep_days` after each began."""
+
+    def __init__(
+        self, store: Documents, tenant: str, clock: Clock, keep_days: float = KEEP_DAYS
+    ) -> None:
+        self._store = store
+        self._tenant = tenant
+        self._clock = clock
+        self._kept = timedelta(days=keep_days)
+
+    def account(self, id: str) -> Account:
+        """The run with that id; else `NotFound`."""
+        found = self._store.documents(self._tenant, [_run_at(id)])
+        account = self._account(found[0]) if found else None
+        if account is None:
+            raise NotFound(
+                f"There is no run {id[:60]!r} here; `sleep.log()` lists those that are kept."
+            )
+        return account
+
+    def accounts(self) -> Iterator[Account]:
+        """Every run, the one that moved last first."""
+        reach, offset = Reach(tenant=self._tenant), 0
+        while found := self._store.shelved(
+            reach, Shelf.RUN, agents=[None], limit=_CHUNK, offset=offset
+        ):
+            yield from (one for one in map(self._account, found) if one is not None)
+            offset += len(found)
+
+    def pages(self, account: Account) -> Iterator[Page]:
+        """What the run's batches did, in order; those that cannot be read are left out."""
+        numbers = range(1, account.run.batches + 1)
+        for at in range(0, len(numbers), _CHUNK):
+            asked = [_page_at(account.run.id, number) for number in numbers[at : at + _CHUNK]]
+            found = self._store.documents(self._tenant, asked)
+            yield from (one for one in map(_page_or_none, found) if one is not None)
+
+    def latest(self, step: Step) -> tuple[int, Account | None]:
+        """The version of the document that runs of a step pass on, and the run that has it."""
+        found = self._store.documents(self._tenant, [_step_at(step)])
+        if not found:
+            return 0, None
+        held = self._store.documents(self._tenant, [_run_at(str(found[0].value.get("run")))])
+        return found[0].version, self._account(held[0]) if held else None
+
+    def pass_on(self, account: Account, version: int) -> Put:
+        """What makes a run the one that its step is at, if `version` still holds."""
+        return Put(
+            address=_step_at(account.run.step),
+            value={"run": account.run.id},
+            at=self._clock.now(),
+            expected=version,
+        )
+
+    def put(self, account: Account) -> Put:
+        """What writes a run down, if its version still holds."""
+        return Put(
+            address=_run_at(account.run.id),
+            value=_value(account),
+            at=self._clock.now(),
+            expected=account.version,
+            expires_at=account.run.started_at + self._kept,
+        )
+
+    def put_page(self, account: Account, page: Page) -> Put:
+        """What writes a batch down, if its version still holds."""
+        return Put(
+            address=_page_at(account.run.id, page.number),
+            value=_page_value(page),
+            at=self._clock.now(),
+            expected=page.version,
+            expires_at=account.run.started_at + self._kept + _SPARE,
+        )
+
+    def expire(self, now: datetime) -> int:
+        """Erase what is past its time; how many documents."""
+        return len(self._store.expire(self._tenant, Shelf.RUN, now))
+
+    def _account(self, document: Document) -> Account | None:
+        """None for a document of which nothing can be made."""
+        try:
+            return _account_of(document, self._tenant)
+        except (KeyError, TypeError, ValueError, RemanenceError):
+            return None
+
+
+def _run_at(id: str) -> Address:
+    return Address(shelf=Shelf.RUN, name=id)
+
+
+def _page_at(id: str, number: int) -> Address:
+    return Address(shelf=Shelf.RUN, name=f"{id}/{number:06}", agent_id=_PAGES)
+
+
+def _step_at(step: Step) -> Address:
+    return Address(shelf=Shelf.RUN, name=f"step/{step}", agent_id=_PAGES)
+
+
+def _value(account: Account) -> dict[str, Any]:
+    run, night = account.run, account.night
+    told = {one.name: getattr(run, one.name) for one in fields(run) if one.name != "id"}
+    times = {"started_at": _text(run.started_at), "ended_at": _text(run.ended_at)}
+    asked = {"now": _text(night.now), "model": night.use_model, "policy": asdict(night.policy)}
+    held = {"owner": account.owner, "until": _text(account.until), "cancel": account.cancel}
+    rest = {"room": account.room, "taking_back": account.taking_back}
+    return told | times | {"counts": dict(run.counts)} | asked | held | rest
+
+
+def _account_of(document: Document, tenant: str) -> Account:
+    value = dict(document.value)
+    names = {one.name for one in fields(Run)} - {"id"}
+    told: dict[str, Any] = {name: value[name] for name in names}
+    times = {"started_at": _time(told["started_at"]), "ended_at": _moment(told["ended_at"])}
+    run = Run(
+        id=document.address.name,
+        **told | times | {"step": Step(told["step"]), "status": Status(told["status"])},
+    )
+    back = value["taking_back"]
+    return Account(
+        run=run,
+        night=Night(
+            reach=reach_of(tenant, run.user_id),
+            now=_time(value["now"]),
+            policy=_policy(value["policy"]),
+            use_model=value["model"],
+        ),
+        owner=value["owner"],
+        until=_time(value["until"]),
+        cancel=value["cancel"],
+        room=value["room"],
+        taking_back=None if back is None else Status(back),
+        version=document.version,
+    )
+
+
+def reach_of(tenant: str, user_id: str | None) -> Reach:
+    """What a run sees: one user's memories, or the whole tenant's."""
+    return Reach(tenant=tenant, user_id=user_id, all_users=user_id is None)
+
+
+def _policy(value: Mapping[str, Any]) -> SleepPolicy:
+    """The policy as it was; what this version does not know is left out."""
+    forget = ForgetPolicy(**_known(ForgetPolicy, value.get("forget", {})))
+    return SleepPolicy(**_known(SleepPolicy, {**value, "forget": forget}))
+
+
+def _known(kind: type[Any], value: Mapping[str, Any]) -> dict[str, Any]:
+    return {one.name: value[one.name] for one in fields(kind) if one.name in value}
+
+
+def _page_value(page: Page) -> dict[str, Any]:
+    return {
+        "inserted": _lists(page.inserted),
+        "revised": _lists(page.revised),
+        "removed": list(page.removed),
+        "links": _lists(page.links),
+        "returned": [
+            [one.id, one.uses, _text(one.used_at), _text(one.instead_of)] for one in page.returned
+        ],
+        "undone": page.undone,
+    }
+
+
+def _page_or_none(document: Document) -> Page | None:
+    try:
+        return _page_of(document)
+    except (KeyError, TypeError, ValueError, RemanenceError):
+        return None
+
+
+def _page_of(document: Document) -> Page:
+    value = document.value
+    return Page(
+        number=int(document.address.name.rpartition("/")[2]),
+        inserted=tuple((id, version) for id, version in value["inserted"]),
+        revised=tuple((id, version, verb) for id, version, verb in value["revised"]),
+        removed=tuple(value["removed"]),
+        links=tuple((source, target, type) for source, target, type in value["links"]),
+        returned=tuple(
+            Moved(id=id, uses=uses, used_at=_moment(at), instead_of=_moment(instead))
+            for id, uses, at, instead in value["returned"]
+        ),
+        undone=value["undone"],
+        version=document.version,
+    )
+
+
+def _lists(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    return [list(row) for row in rows]
+
+
+def _text(at: datetime | None) -> str | None:
+    return None if at is None else at.isoformat()
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def _moment(text: str | None) -> datetime | None:
+    return None if text is None else _time(text)

@@ -1,0 +1,169 @@
+"""The step that merges: what says the same becomes one memory."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from remanence.model.embedding import Fingerprint
+from remanence.model.memory import Kind
+from remanence.model.sleep import Deed, Night, Plan, Step
+from remanence.ports.language_model import LanguageModel
+from remanence.ports.store import Keys, Progress, Store
+from remanence.sleep.merging.agreeing import Telling
+from remanence.sleep.merging.asking import Asking
+from remanence.sleep.merging.deeds import deeds_for
+from remanence.sleep.merging.grouping import Repeated, central, grouped, in_time
+from remanence.sleep.merging.likeness import vectors_of
+from remanence.sleep.merging.members import gives_way, mark_of, member_of, place_of, survivor_of
+from remanence.sleep.merging.reading import ACTIVE_KINDS, in_reach, read, vouched_for
+from remanence.text.dates import has_time
+
+TIMELESS = frozenset({Kind.SEMANTIC, Kind.PROCEDURAL})
+_TOGETHER = 512  # memories whose texts are in hand at a time
+
+
+class Merging:
+    """Plans to merge near-duplicates: a survivor stays as it is, the others are archived.
+
+    Candidates are found by the words they have in common, so the work grows with the number of
+    memories and not with its square; then every two of a group must agree (`agreeing`) and be
+    alike by their vectors. Texts that are equal but for case and marks need no vectors. With a
+    model, memories that rules cannot judge are put to it.
+    """
+
+    step = Step.MERGE
+
+    def __init__(
+        self,
+        store: Store,
+        fingerprint: Callable[[], Fingerprint | None],
+        model: LanguageModel | None = None,
+    ) -> None:
+        self._store = store
+        self._fingerprint = fingerprint
+        self._model = model
+
+    def plan(self, night: Night, progress: Progress | None = None) -> Plan:
+        """What to merge into what; the partitions of the reach one after another."""
+        fingerprint = self._fingerprint()
+        partitions = self._store.partitions(night.reach)
+        deeds: list[Deed] = []
+        looked_at = 0
+        for done, partition in enumerate(partitions):
+            beat = partial(progress or _unheard, done, len(partitions))
+            one = _OnePartition(self._store, partition, night, fingerprint, beat)
+            found = list(one.deeds())
+            looked_at += one.looked_at
+            if night.use_model and self._model is not None:
+                asking = Asking(self._store, self._model, partition, night, fingerprint)
+                found += asking.deeds({id for deed in found for id in deed.about})
+            deeds += found
+            if progress:
+                progress(done + 1, len(partitions))
+        return Plan(step=Step.MERGE, deeds=tuple(deeds), looked_at=looked_at)
+
+
+class _OnePartition:
+    def __init__(
+        self,
+        store: Store,
+        partition: int,
+        night: Night,
+        fingerprint: Fingerprint | None,
+        beat: Callable[[], None],
+    ) -> None:
+        self._store = store
+        self._partition = partition
+        self._night = night
+        self._fingerprint = fingerprint
+        self._beat = beat
+        self.looked_at = 0
+
+    def deeds(self) -> Iterator[Deed]:
+        for buckets in _together(self._buckets()):
+            self._beat()
+            yield from self._merged(buckets)
+
+    def _buckets(self) -> Iterator[list[int]]:
+        """Keys of memories that share all the words that tell."""
+        keys, marks = array("q"), array("Q")
+        wanted = in_reach(self._store, self._partition, self._night.reach, ACTIVE_KINDS)
+        for key, record in read(self._store, self._partition, wanted, _TOGETHER):
+            self.looked_at += 1
+            if self.looked_at % _TOGETHER == 0:
+                self._beat()
+            mark = mark_of(record)
+            if mark is not None:
+                keys.append(key)
+                marks.append(mark)
+        yield from _runs(np.asarray(keys, np.int64), np.asarray(marks, np.uint64))
+
+    def _merged(self, buckets: Sequence[list[int]]) -> Iterator[Deed]:
+        texts = self._texts(buckets)
+        firsts = [one.members[0].key for found in texts if len(found) > 1 for one in found]
+        vectors = vectors_of(self._store, self._fingerprint, self._partition, firsts)
+        groups = [g for found in texts for g in grouped(found, vectors, self._night.policy.alike)]
+        ids = [member.id for group in groups for one in group for member in one.members]
+        stay = vouched_for(self._store, self._night.reach.tenant, ids)
+        for group in groups:
+            yield from self._group_deeds(group, central(group, vectors), stay)
+
+    def _group_deeds(
+        self, group: Sequence[Repeated], near: Mapping[int, float], stay: Container[str]
+    ) -> Iterator[Deed]:
+        members = [member for one in group for member in one.members]
+        days = None if group[0].kind in TIMELESS else self._night.policy.days_apart
+        for together in in_time(members, days):
+            survivor = survivor_of(together, near)
+            giving = (one for one in together if gives_way(one, survivor))
+            others = [one for one in giving if one.id not in stay]
+            if others:
+                yield from deeds_for(self._store, self._night, survivor, others)
+
+    def _texts(self, buckets: Sequence[list[int]]) -> list[list[Repeated]]:
+        """Each bucket's texts, with the memories that have them word for word."""
+        of = {key: number for number, bucket in enumerate(buckets) for key in bucket}
+        found: list[dict[object, Repeated]] = [{} for _ in buckets]
+        timed: dict[str, bool] = {}
+        for key, record in read(self._store, self._partition, of, _TOGETHER):
+            if record.text not in timed:
+                timed[record.text] = has_time(record.text)
+            place = place_of(record)
+            said = (record.text, place, record.happened_at if timed[record.text] else None)
+            texts = found[of[key]]
+            if said not in texts:
+                telling = Telling(record.text, record.happened_at)
+                texts[said] = Repeated(telling, record.kind, place)
+            texts[said].members.append(member_of(key, record))
+        return [list(texts.values()) for texts in found]
+
+
+def _unheard(done: int, total: int) -> None:
+    """For whoever does not ask how far it is."""
+
+
+def _runs(keys: Keys, marks: NDArray[np.uint64]) -> Iterator[list[int]]:
+    """The keys that share a mark with others, mark by mark, in order of their first key."""
+    order = np.argsort(marks, kind="stable")
+    starts = np.flatnonzero(np.diff(marks[order], prepend=~marks[order[:1]]))
+    ends = np.append(starts[1:], len(marks))
+    several = np.flatnonzero(ends - starts > 1)
+    for run in several[np.argsort(keys[order[starts[several]]])]:
+        yield keys[order[starts[run] : ends[run]]].tolist()
+
+
+def _together(buckets: Iterable[list[int]]) -> Iterator[list[list[int]]]:
+    """The buckets so many at a time that about as many memories are in hand as there may be."""
+    held: list[list[int]] = []
+    for bucket in buckets:
+        held.append(bucket)
+        if sum(map(len, held)) >= _TOGETHER:
+            yield held
+            held = []
+    if held:
+        yield held

@@ -1,0 +1,110 @@
+"""What a schedule's document says: its plan where that was set, how it stands, who is at it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from remanence.model.document import Address, Shelf
+from remanence.sleep.schedule.plans import Schedule, plan_of, plan_to_value
+
+_TIMES = ("since", "served", "ended_at", "again_at")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """Who serves which due moment, and until when others keep away.
+
+    `began` is when that moment was first claimed, by whomever: what completed since then for this
+    schedule need not be done again.
+    """
+
+    owner: str
+    until: datetime
+    due: datetime
+    began: datetime
+    cause: str = "time"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """How a schedule stands. All moments up to `served` are done with; before `since` none count.
+
+    `plan` is None where the default holds. `tries` counts failures of the moment in the lease, and
+    `again_at` is when to try once more. `error` is of the last run, None if that was well.
+    """
+
+    name: str
+    since: datetime
+    plan: Schedule | None = None
+    removed: bool = False
+    served: datetime | None = None
+    ended_at: datetime | None = None
+    lease: Lease | None = None
+    tries: int = 0
+    again_at: datetime | None = None
+    error: str | None = None
+    version: int = 0
+
+    @property
+    def done_until(self) -> datetime:
+        """Moments after this one are still to be served."""
+        return self.since if self.served is None else max(self.since, self.served)
+
+    def held(self, now: datetime) -> bool:
+        """Whether somebody is at it."""
+        return self.lease is not None and bool(self.lease.owner) and now < self.lease.until
+
+
+def address_of(name: str) -> Address:
+    """Where a schedule's document stands."""
+    return Address(shelf=Shelf.SCHEDULE, name=name)
+
+
+def entry_to_value(entry: Entry) -> dict[str, Any]:
+    """An entry as JSON."""
+    lease = entry.lease
+    return {
+        "plan": None if entry.plan is None else plan_to_value(entry.plan),
+        "removed": entry.removed,
+        "tries": entry.tries,
+        "error": entry.error,
+        "lease": None
+        if lease is None
+        else {
+            "owner": lease.owner,
+            "cause": lease.cause,
+            **{n: getattr(lease, n).isoformat() for n in ("until", "due", "began")},
+        },
+        **{n: _written(getattr(entry, n)) for n in _TIMES},
+    }
+
+
+def entry_of(name: str, value: Mapping[str, Any], version: int) -> Entry:
+    """The entry that `entry_to_value` wrote."""
+    lease, plan = value.get("lease"), value.get("plan")
+    return Entry(
+        name=name,
+        version=version,
+        plan=None if plan is None else plan_of(name, plan),
+        removed=bool(value.get("removed")),
+        tries=int(value.get("tries", 0)),
+        error=value.get("error"),
+        lease=None if lease is None else _lease(lease),
+        **{n: _read(value[n]) for n in _TIMES if value.get(n) is not None},
+    )
+
+
+def _lease(value: Mapping[str, Any]) -> Lease:
+    times = {n: _read(value[n]) for n in ("until", "due", "began")}
+    return Lease(owner=value["owner"], cause=value.get("cause", "time"), **times)
+
+
+def _written(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()
+
+
+def _read(text: str) -> datetime:
+    return datetime.fromisoformat(text)

@@ -1,0 +1,294 @@
+"""The worker: looks what is due, runs it under a lease, tells of it, and looks again."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from secrets import token_hex
+from typing import Protocol
+
+from remanence.clock import Clock, SystemClock
+from remanence.errors import Closed, Conflict, InvalidInput, StoreError
+from remanence.layers.cleanup import believed
+from remanence.model.scope import Reach
+from remanence.model.sleep import Run, Status, Step
+from remanence.ports.store import Progress, Store
+from remanence.sleep.schedule.counting import Counting
+from remanence.sleep.schedule.due import Due, due, jitter_of, next_due
+from remanence.sleep.schedule.entries import Entry
+from remanence.sleep.schedule.leases import LEASE_S, Leases
+from remanence.sleep.schedule.plans import DEFAULTS, Schedule
+from remanence.sleep.schedule.renewing import Interrupted, renewing
+
+EVERY_S = 30.0
+IDLE_S = 60.0
+LOOK_S = 300.0  # what others set, and what is counted, is noticed within this time
+RENEWALS = 3  # tries before a lease runs out
+TRIES = 3
+FIRST_PAUSE_S = 60.0
+BACKOFF = 5
+
+_log = logging.getLogger("remanence.sleep")
+
+
+class Runner(Protocol):
+    """What runs the steps of one tenant."""
+
+    def run(self, step: Step, schedule: str, progress: Progress) -> Run | None:
+        """Do one step; None if it is not done here. `Conflict` if somebody else is at it.
+
+        `progress` is called between its transactions, and may end it there.
+        """
+
+    def done(self, schedule: str, since: datetime) -> Collection[Step]:
+        """Steps of which a run for that schedule was begun at `since` or later and is over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """One due moment that was served, or tried: `error` says why not, and `again_at` when again."""
+
+    tenant: str
+    schedule: str
+    due: datetime
+    cause: str
+    runs: tuple[Run, ...] = ()
+    seconds: float = 0.0
+    error: str | None = None
+    again_at: datetime | None = None
+
+
+Tell = Callable[[Outcome], None]
+
+
+class Worker:
+    """Goes round the tenants of a store; any number of workers may, on any number of machines.
+
+    `runner` gives what runs a tenant's steps. `last_active` is when the memory was last used, in
+    seconds of `time.monotonic`; without it, it always counts as idle. `idle_s` is for schedules
+    that say nothing of their own. `tell` hears of every run, `alert` of every failure.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        runner: Callable[[str], Runner],
+        *,
+        clock: Clock | None = None,
+        tenants: Callable[[], Sequence[str]] | None = None,
+        last_active: Callable[[], float] | None = None,
+        idle_s: float = IDLE_S,
+        tell: Tell | None = None,
+        alert: Tell | None = None,
+        lease_s: float = LEASE_S,
+        look_s: float = LOOK_S,
+        owner: str | None = None,
+    ) -> None:
+        self._store = store
+        self._runner = runner
+        self._clock = clock or SystemClock()
+        self._tenants = tenants or store.tenants
+        self._last_active, self._idle_s = last_active, idle_s
+        self._tell, self._alert = tell, alert
+        self._lease_s, self._look_s = lease_s, look_s
+        self.owner = owner or f"{socket.gethostname()}:{os.getpid()}:{token_hex(4)}"
+        self._look_at: dict[str, tuple[datetime, datetime]] = {}
+        self._doubted: set[str] = set()
+        self._stop = threading.Event()
+        self._counting = Counting(store)
+
+    def run(self, every_s: float = EVERY_S) -> None:
+        """Tick until `stop` is called or the store is closed."""
+        while not self._stop.is_set():
+            try:
+                self.tick()
+            except Closed:
+                return
+            except StoreError as error:
+                _log.warning("The schedules could not be read (%s).", type(error).__name__)
+            self._stop.wait(every_s)
+
+    def stop(self) -> None:
+        """End after the transaction under way; another worker goes on with what is left."""
+        self._stop.set()
+
+    def tick(self) -> list[Outcome]:
+        """Serve all that is due now, tenant after tenant; what became of it."""
+        outcomes: list[Outcome] = []
+        for tenant in self._tenants():
+            if self._stop.is_set():
+                break
+            if self._to_look_at(tenant):
+                outcomes += self._round(tenant)
+        return outcomes
+
+    def _to_look_at(self, tenant: str) -> bool:
+        looked, again = self._look_at.get(tenant, (datetime.max, datetime.max))
+        now = self._clock.now().replace(tzinfo=None)
+        return not looked <= now < again
+
+    def _round(self, tenant: str) -> list[Outcome]:
+        leases = Leases(self._store, tenant, self._clock, self.owner, self._lease_s)
+        looked, outcomes, moved = self._clock.now(), [], False
+        found = standing(leases)
+        for plan, entry in found:
+            wanted = self._due(tenant, plan, entry)
+            if wanted is not None and not self._stop.is_set() and self._believed(tenant):
+                served = self._serve(tenant, leases, plan, entry, wanted)
+                outcomes += [] if served is None else [served]
+                moved = True
+        self._plan_look(tenant, standing(leases) if moved else found, looked)
+        return outcomes
+
+    def _due(self, tenant: str, plan: Schedule, entry: Entry) -> Due | None:
+        return due(
+            plan,
+            entry,
+            self._clock.now(),
+            jitter=jitter_of(plan, self._store.identity, tenant),
+            idle=self._is_idle(plan),
+            counts=self._counting.of(tenant),
+        )
+
+    def _is_idle(self, plan: Schedule) -> bool:
+        if self._last_active is None:
+            return True
+        wanted = self._idle_s if plan.idle_s is None else plan.idle_s
+        return time.monotonic() - self._last_active() >= wanted
+
+    def _believed(self, tenant: str) -> bool:
+        """Whether the clock can be right; a jump starts no run."""
+        reach = Reach(tenant=tenant, all_users=True)
+        try:
+            believed(self._clock.now(), lambda where: self._store.count(reach, where))
+        except InvalidInput as error:
+            if tenant not in self._doubted:
+                _log.warning("Nothing runs by schedule: %s", error)
+            self._doubted.add(tenant)
+            return False
+        self._doubted.discard(tenant)
+        return True
+
+    def _plan_look(
+        self, tenant: str, found: Sequence[tuple[Schedule, Entry]], looked: datetime
+    ) -> None:
+        now = self._clock.now()
+        latest = now + timedelta(seconds=self._look_s)
+        coming = [
+            next_due(plan, entry, now, jitter_of(plan, self._store.identity, tenant))
+            for plan, entry in found
+        ]
+        again = min([latest, *(moment for moment in coming if moment is not None)])
+        self._look_at[tenant] = looked.replace(tzinfo=None), again.replace(tzinfo=None)
+
+    def _serve(
+        self, tenant: str, leases: Leases, plan: Schedule, entry: Entry, found: Due
+    ) -> Outcome | None:
+        runner = self._runner(tenant)
+        found, done = self._merged(tenant, plan, entry, found, runner)
+        claimed = leases.claim(entry, found)
+        if claimed is None:
+            return None
+        begun = time.monotonic()
+        outcome = Outcome(tenant=tenant, schedule=plan.name, due=found.moment, cause=found.cause)
+        with self._renewing(leases, plan.name) as progress:
+            runs, error = _run(runner, plan, done, progress)
+        outcome = replace(outcome, runs=tuple(runs), seconds=time.monotonic() - begun)
+        return self._end(leases, claimed, outcome, error)
+
+    def _merged(
+        self, tenant: str, plan: Schedule, entry: Entry, found: Due, runner: Runner
+    ) -> tuple[Due, Collection[Step]]:
+        """What is still to do of a moment that was begun; if that is all, newer ones join it."""
+        if entry.lease is None:
+            return found, ()
+        done = runner.done(plan.name, entry.lease.began)
+        if done:
+            return found, done
+        newest = self._due(tenant, plan, replace(entry, lease=None))
+        return (found, ()) if newest is None or newest.moment <= found.moment else (newest, ())
+
+    def _end(
+        self, leases: Leases, claimed: Entry, outcome: Outcome, error: BaseException | str | None
+    ) -> Outcome | None:
+        """Write down what became of it; None if another worker has it by now."""
+        name, now = claimed.name, self._clock.now()
+        if isinstance(error, Interrupted):
+            leases.release(name)
+            return None
+        if isinstance(error, Conflict):
+            leases.release(name, now + timedelta(seconds=FIRST_PAUSE_S))
+            return None
+        if error is None:
+            kept = leases.serve(name)
+            self._say(self._tell, outcome)
+            return None if kept is None else outcome
+        return self._failed(leases, claimed, outcome, str(error))
+
+    def _failed(
+        self, leases: Leases, claimed: Entry, outcome: Outcome, error: str
+    ) -> Outcome | None:
+        name, tries = claimed.name, claimed.tries + 1
+        again_at = None
+        if tries >= TRIES:
+            kept = leases.serve(name, error)
+        else:
+            pause = FIRST_PAUSE_S * BACKOFF ** (tries - 1)
+            again_at = self._clock.now() + timedelta(seconds=pause)
+            kept = leases.fail(name, error, again_at)
+        if kept is None:
+            return None
+        outcome = replace(outcome, error=error, again_at=again_at)
+        _log.warning("Schedule %r failed (try %d of %d): %s", name, tries, TRIES, error)
+        self._say(self._tell, outcome)
+        self._say(self._alert, outcome)
+        return outcome
+
+    def _say(self, to: Tell | None, outcome: Outcome) -> None:
+        if to is None:
+            return
+        try:
+            to(outcome)
+        except Exception as error:  # a listener that fails is no reason to stop
+            _log.warning("Nobody could be told of a run (%s).", type(error).__name__)
+
+    def _renewing(self, leases: Leases, name: str) -> AbstractContextManager[Progress]:
+        return renewing(leases, name, self._lease_s / RENEWALS, self._stop)
+
+
+def standing(leases: Leases) -> list[tuple[Schedule, Entry]]:
+    """Every schedule with how it stands, the defaults first; those without a document get one."""
+    entries = leases.entries()
+    found = []
+    for name in (*DEFAULTS, *(name for name in entries if name not in DEFAULTS)):
+        entry = entries.get(name) or leases.enter(name)
+        plan = entry.plan or DEFAULTS.get(name)
+        if plan is not None:
+            found.append((plan, entry))
+    return found
+
+
+def _run(
+    runner: Runner, plan: Schedule, done: Collection[Step], progress: Progress
+) -> tuple[list[Run], BaseException | str | None]:
+    """Run what is not done yet, step after step; stops at the first that fails."""
+    runs: list[Run] = []
+    for step in (step for step in plan.steps if step not in done):
+        try:
+            progress(0, 0)
+            run = runner.run(step, plan.name, progress)
+        except (Interrupted, Conflict) as error:
+            return runs, error
+        except Exception as error:  # whatever it is: the schedule must go on
+            return runs, type(error).__name__
+        runs += [] if run is None else [run]
+        if run is not None and run.status is Status.FAILED:
+            return runs, f"{step}: {run.error or 'it failed'}"
+    return runs, None

@@ -1,0 +1,339 @@
+"""Sleep as callers know it: plan a night, run it, look at what was done, and take it back."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TypeVar
+from uuid import UUID
+
+from remanence.clock import Clock
+from remanence.errors import Conflict, InvalidInput
+from remanence.model.accept import label_of, moment_of, several, text_of, truth_of
+from remanence.model.sleep import (
+    CONSOLIDATE,
+    Changed,
+    Night,
+    Plan,
+    Run,
+    Shown,
+    SleepPolicy,
+    Status,
+    Step,
+)
+from remanence.ports.store import Progress, Store
+from remanence.sleep.engine import Engine
+from remanence.sleep.forgetting import Forecast, forecast
+from remanence.sleep.forgetting.plotting import draw, foreseen
+from remanence.sleep.holding import LEASE_S, Desk
+from remanence.sleep.journal import KEEP_DAYS, Account, Journal, Page, reach_of
+from remanence.sleep.steps import Chore, Planner
+
+TOGETHER = "consolidate"
+MOST_RUNS = 1_000
+
+_log = logging.getLogger("remanence.sleep")
+E = TypeVar("E", bound=StrEnum)
+
+
+class Sleep:
+    """What a memory does at rest, for one tenant.
+
+    `believed` gives the present or refuses a clock that jumped. `alert` is told of every run that
+    failed or reached its cap, `changed` of the memories that a run changed. A run's account is
+    kept for `keep_days`; whoever is at it has it for `lease_s` after each sign of life.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        tenant: str,
+        clock: Clock,
+        new_id: Callable[[], UUID],
+        steps: Mapping[Step, Planner | Chore],
+        policy: SleepPolicy,
+        *,
+        believed: Callable[[], datetime],
+        by: str = "",
+        alert: Callable[[Run], None] | None = None,
+        changed: Callable[[list[str]], None] | None = None,
+        keep_days: float = KEEP_DAYS,
+        lease_s: float = LEASE_S,
+    ) -> None:
+        self._store = store
+        self._tenant = tenant
+        self._clock = clock
+        self._new_id = new_id
+        self._steps = steps
+        self._policy = policy
+        self._believed = believed
+        self._by = by
+        self._alert = alert
+        self._changed = changed
+        self._journal = Journal(store, tenant, clock, keep_days)
+        self._engine = Engine(Desk(store, self._journal, tenant, clock, new_id, lease_s))
+
+    def plan(
+        self,
+        steps: Sequence[str] | str | None = None,
+        *,
+        user_id: str | None = None,
+        model: bool = False,
+        policy: SleepPolicy | None = None,
+        now: datetime | str | None = None,
+        progress: Progress | None = None,
+    ) -> list[Plan]:
+        """What `run` with the same arguments would do; changes nothing."""
+        night = self._night(user_id, model, policy, now)
+        chosen = self._chosen(steps, night.policy)
+        return [self._engine.foresee(self._steps[step], night, progress) for step in chosen]
+
+    def run(
+        self,
+        steps: Sequence[str] | str | None = None,
+        *,
+        user_id: str | None = None,
+        model: bool = False,
+        policy: SleepPolicy | None = None,
+        now: datetime | str | None = None,
+        schedule: str | None = None,
+        progress: Progress | None = None,
+    ) -> list[Run]:
+        """Do the steps, all if none are named, in the order of a night; one run for each.
+
+        "consolidate" stands for merge, distil and reflect. Erasing happens only if the policy has
+        `erase_after_days`. A step that fails does not stop the next; `Conflict` if somebody else
+        is at one. A run that was cut off is gone on with first.
+        """
+        night = self._night(user_id, model, policy, now)
+        label_of("schedule", schedule)
+        runs: list[Run] = []
+        for step in self._chosen(steps, night.policy):
+            runs += self._run(step, night, schedule, progress)
+        self._journal.expire(min(night.now, self._clock.now()))
+        return runs
+
+    def log(
+        self, *, limit: int = 50, step: str | None = None, status: str | None = None
+    ) -> list[Run]:
+        """The runs that are kept, the one that began last first."""
+        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST_RUNS:
+            raise InvalidInput(f"limit must be 1 to {MOST_RUNS}; got {str(limit)[:40]!r}.")
+        wanted = None if step is None else _named("step", step, Step)
+        ended = None if status is None else _named("status", status, Status)
+        found: list[Run] = []
+        for account in self._journal.accounts():
+            run = account.run
+            if wanted in (None, run.step) and ended in (None, run.status):
+                found.append(run)
+            if len(found) == limit:
+                break
+        return sorted(found, key=lambda run: (run.started_at, run.id), reverse=True)
+
+    def show(self, id: str) -> Shown:
+        """A run with all it changed; `NotFound` once its time has run out."""
+        account = self._account(id)
+        pages = list(self._journal.pages(account))
+        last = {one.id: one.version for page in pages for one in page.given}
+        standing = self._standing(last)
+        return Shown(
+            run=account.run,
+            changes=tuple(
+                Changed(batch=page.number, id=one, version=version, verb=verb, stands=stands)
+                for page in pages
+                for one, version, verb in _told(page)
+                for stands in (one in standing,)
+            ),
+        )
+
+    def undo(self, id: str) -> Run:
+        """Take a run back: what nobody has changed since is as it was before.
+
+        `counts` tells what was `restored`, what the run had made and is `withdrawn` (archived),
+        and what was `left` because somebody changed it. `Conflict` if it was undone already, or
+        has not ended.
+        """
+        account = self._account(id)
+        if account.taking_back is None:
+            self._check_undoable(account)
+            account = replace(account, taking_back=Status.UNDONE)
+        return self._perform(account, None)
+
+    def cancel(self, id: str) -> Run:
+        """Stop a run before its next batch; what was done stays, and can be undone.
+
+        Undoing goes on to its end, unless it was cut off: then the run counts as cancelled.
+        """
+        while True:
+            account = self._account(id)
+            self._check_running(account)
+            changed = replace(account, cancel=True)
+            if account.abandoned(self._clock.now()):
+                over = replace(account.run, status=Status.CANCELLED, ended_at=self._clock.now())
+                changed = replace(account, run=over, taking_back=None)
+            try:
+                self._store.put(self._tenant, [self._journal.put(changed)])
+            except Conflict:
+                continue
+            return changed.run
+
+    def resume(self) -> list[Run]:
+        """Go on with every run that was cut off, under its own id; the runs as they ended."""
+        return [run for step in Step if step in self._steps for run in self._resumed(step, None)]
+
+    def forecast(
+        self,
+        *,
+        user_id: str | None = None,
+        days: int = 90,
+        limit: int = 20,
+        policy: SleepPolicy | None = None,
+        now: datetime | str | None = None,
+    ) -> Forecast:
+        """What would be forgotten within so many days, when and why, if nobody used it again."""
+        night = self._night(user_id, False, policy, now)
+        return forecast(self._store, night, days=days, limit=limit)
+
+    def plot(
+        self,
+        path: str | Path,
+        *,
+        user_id: str | None = None,
+        days: int = 90,
+        limit: int = 8,
+        policy: SleepPolicy | None = None,
+        now: datetime | str | None = None,
+    ) -> None:
+        """Draw how the memories fade that would be forgotten first; a .svg or .png file."""
+        night = self._night(user_id, False, policy, now)
+        coming = forecast(self._store, night, days=days, limit=limit)
+        draw(foreseen(coming), night.policy.forget, Path(path), days=days)
+
+    def _run(
+        self, step: Step, night: Night, schedule: str | None, progress: Progress | None
+    ) -> list[Run]:
+        before = self._resumed(step, progress)
+        if any(
+            run.status is Status.COMPLETED and run.user_id == night.reach.user_id for run in before
+        ):
+            return before
+        now = self._clock.now()
+        run = Run(
+            id=str(self._new_id()),
+            step=step,
+            status=Status.RUNNING,
+            started_at=now,
+            by=self._by,
+            schedule=schedule,
+            user_id=night.reach.user_id,
+        )
+        room = self._engine.room(night)
+        account = Account(run=run, night=night, owner="", until=now, room=room)
+        return [*before, self._perform(account, progress)]
+
+    def _resumed(self, step: Step, progress: Progress | None) -> list[Run]:
+        _, latest = self._journal.latest(step)
+        if latest is None or not latest.abandoned(self._clock.now()):
+            return []
+        try:
+            return [self._perform(latest, progress)]
+        except Conflict:  # another process goes on with it
+            return []
+
+    def _perform(self, account: Account, progress: Progress | None) -> Run:
+        step = self._steps.get(account.run.step)
+        if step is None:
+            raise InvalidInput(f"Nothing here does the step {account.run.step}; wire it first.")
+        run = self._engine.perform(step, account, progress)
+        self._tell_changed(run.id)
+        if self._alert is not None and (run.status is Status.FAILED or run.alarm):
+            try:
+                self._alert(run)
+            except Exception:
+                _log.exception("The alert about the run %s failed.", run.id)
+        return run
+
+    def _tell_changed(self, id: str) -> None:
+        if self._changed is None:
+            return
+        for page in self._journal.pages(self._journal.account(id)):
+            if page.given:
+                self._changed([one.id for one in page.given])
+
+    def _night(
+        self, user_id: object, model: object, policy: SleepPolicy | None, now: object
+    ) -> Night:
+        if not isinstance(policy, SleepPolicy | None):
+            raise InvalidInput(f"policy must be a SleepPolicy, not {type(policy).__name__}.")
+        return Night(
+            reach=reach_of(self._tenant, label_of("user_id", user_id)),
+            now=self._believed() if now is None else moment_of("now", now),
+            policy=policy or self._policy,
+            use_model=truth_of("model", model),
+        )
+
+    def _chosen(self, steps: object, policy: SleepPolicy) -> list[Step]:
+        erases = policy.forget.erase_after_days is not None
+        if steps is None:
+            return [one for one in Step if one in self._steps and (one != Step.ERASE or erases)]
+        names = [steps] if isinstance(steps, str) else several("steps", steps)
+        wanted = {step for name in names for step in self._named(name)}
+        if Step.ERASE in wanted and not erases:
+            raise InvalidInput("The policy erases nothing; give it forget.erase_after_days.")
+        return [step for step in Step if step in wanted]
+
+    def _named(self, name: object) -> list[Step]:
+        if name == TOGETHER:
+            return [step for step in CONSOLIDATE if step in self._steps]
+        known = [str(step) for step in Step if step in self._steps]
+        if not isinstance(name, str) or name not in known:
+            told = ", ".join([*known, TOGETHER])
+            raise InvalidInput(f"Unknown step {str(name)[:40]!r}; known: {told}.")
+        return [Step(name)]
+
+    def _account(self, id: object) -> Account:
+        return self._journal.account(text_of("id", id, 256))
+
+    def _check_undoable(self, account: Account) -> None:
+        run = account.run
+        if run.status is Status.UNDONE:
+            raise Conflict(f"The run {run.id} was undone already; there is nothing to take back.")
+        if run.status is Status.FAILED:
+            raise Conflict(f"The run {run.id} failed and left nothing to take back.")
+        if run.status is Status.RUNNING and not account.abandoned(self._clock.now()):
+            raise Conflict(f"The run {run.id} is under way; wait, or cancel it first.")
+
+    def _check_running(self, account: Account) -> None:
+        run = account.run
+        if account.abandoned(self._clock.now()):
+            return
+        if account.taking_back is not None:
+            raise Conflict(f"The run {run.id} is being undone, which goes on to the end; wait.")
+        if run.status is not Status.RUNNING:
+            raise Conflict(f"The run {run.id} has ended ({run.status}); undo takes it back.")
+
+    def _standing(self, last: Mapping[str, int]) -> set[str]:
+        ids = list(last)
+        found = (
+            record
+            for at in range(0, len(ids), 500)
+            for record in self._store.get(self._tenant, ids[at : at + 500])
+        )
+        return {record.id for record in found if record.version == last[record.id]}
+
+
+def _told(page: Page) -> list[tuple[str, int, str]]:
+    given = [(one.id, one.version, one.verb or "added") for one in page.given]
+    return [*given, *((id, 0, "erased") for id in page.removed)]
+
+
+def _named(what: str, value: object, kind: type[E]) -> E:
+    try:
+        return kind(str(value))
+    except ValueError:
+        known = ", ".join(kind)
+        raise InvalidInput(f"Unknown {what} {str(value)[:40]!r}; known: {known}.") from None

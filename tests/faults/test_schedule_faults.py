@@ -1,0 +1,175 @@
+"""Schedules when workers die, race and disagree about the time: no run lost, none doubled."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from remanence import Memory
+from remanence.clock import FixedClock
+from remanence.model.sleep import Step
+from remanence.ports.store import Store
+from remanence.sleep.schedule import Outcome, Schedules, SleepRunner, Worker
+from remanence.store.postgres import PostgresStore
+from remanence.store.sqlite import SqliteStore
+from remanence.testing.copies import opened
+from remanence.testing.nights import Nights, Tally
+
+REM = [sys.executable, "-c", "from remanence.cli.app import main; main()"]
+LEASE_S = 1.5
+
+HANGING = f"""
+import sys, time
+from remanence.sleep.schedule import Worker
+from remanence.testing.copies import opened
+
+class Hanging:
+    def run(self, step, schedule, progress):
+        print("go", flush=True)
+        time.sleep(600)
+
+    def done(self, schedule, since):
+        return ()
+
+store = opened(sys.argv[1])
+Worker(store, lambda tenant: Hanging(), tenants=lambda: ["t"], lease_s={LEASE_S}).tick()
+"""
+
+
+@pytest.fixture
+def quiet(caplog: pytest.LogCaptureFixture) -> None:
+    """The simulated failures are many; nobody needs to read of them."""
+    caplog.set_level("CRITICAL", "remanence.sleep")
+
+
+def lived(store: Store, days: int, **changes: float) -> Tally:
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    nights = Nights(store, seed)
+    for name, value in changes.items():
+        setattr(nights, name, value)
+    return nights.live(days)
+
+
+@pytest.mark.usefixtures("quiet")
+def test_months_of_crashes_lose_and_double_nothing() -> None:
+    with closing(SqliteStore(":memory:")) as store:
+        tally = lived(store, 150)
+    assert (tally.lost, tally.doubled) == (0, 0)
+    assert tally.moments > 3_600
+    assert tally.served > tally.moments / 2
+    assert min(tally.crashes, tally.takeovers, tally.races) > 20
+
+
+@pytest.mark.usefixtures("quiet")
+def test_days_of_crashes_on_a_server_lose_and_double_nothing(postgres_url: str) -> None:
+    with closing(PostgresStore(postgres_url)) as store:
+        tally = lived(store, 4)
+    assert (tally.lost, tally.doubled) == (0, 0)
+    assert tally.served > 10
+
+
+@pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize("flaw", ["careless", "forgetful", "hasty"])
+def test_the_count_tells_when_something_is_wrong(flaw: str) -> None:
+    with closing(SqliteStore(":memory:")) as store:
+        tally = lived(store, 10, crash_rate=0.03, **{flaw: True})
+    assert (tally.lost if flaw == "hasty" else tally.doubled) > 0
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    if request.param == "sqlite":
+        return str(tmp_path / "memory.db")
+    return str(request.getfixturevalue("postgres_url"))
+
+
+@pytest.fixture
+def owing(place: str) -> str:
+    """A database that owes a run."""
+    return owe(place)
+
+
+def owe(place: str) -> str:
+    """Let a schedule be due for days, for a step that loses nothing."""
+    past = FixedClock(datetime.now(UTC) - timedelta(days=9))
+    with closing(opened(place)) as store:
+        schedules = Schedules(store, "t", past)
+        for name in ("hourly", "daily", "weekly"):
+            schedules.remove(name)
+        schedules.set("mine", cron="0 0 * * *", steps=["upkeep"])
+    return place
+
+
+def test_of_two_workers_at_the_same_moment_one_runs(owing: str) -> None:
+    environment = {**os.environ, "REMANENCE_DATABASE": owing, "REMANENCE_EMBEDDER": "none-here"}
+    workers = [
+        subprocess.Popen(
+            [*REM, "worker", "--once", "--json", "--tenant", "t"],
+            stdout=subprocess.PIPE,
+            env=environment,
+        )
+        for _ in range(2)
+    ]
+    answers = [json.loads(each.communicate(timeout=60)[0]) for each in workers]
+    assert [each.returncode for each in workers] == [0, 0]
+    (outcome,) = [one for answer in answers for one in answer["data"]["outcomes"]]
+    assert [run["status"] for run in outcome["runs"]] == ["completed"]
+    with Memory(owing, tenant="t", embedder="none-here") as memory:
+        assert [(run.schedule, run.step) for run in memory.sleep.log()] == [("mine", "upkeep")]
+
+
+def test_a_worker_that_was_killed_is_followed_by_another(owing: str) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HANGING, owing], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "go\n"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    with Memory(owing, tenant="t", embedder="none-here") as memory:
+        until = memory.schedules.get("mine").until
+        worker = Worker(
+            memory.parts.store,
+            lambda tenant: SleepRunner(memory.sleep),
+            tenants=lambda: ["t"],
+            look_s=0,
+        )
+        outcomes: list[Outcome] = []
+        deadline = time.monotonic() + 30
+        while not outcomes and time.monotonic() < deadline:
+            outcomes = worker.tick()
+            time.sleep(0.02)
+        assert until is not None
+        assert datetime.now(UTC) >= until
+        (outcome,) = outcomes
+        assert [run.step for run in outcome.runs] == [Step.UPKEEP]
+        assert outcome.error is None
+        assert worker.tick() == []
+
+
+def test_a_worker_ends_when_it_is_asked_to(tmp_path: Path) -> None:
+    owing = owe(str(tmp_path / "memory.db"))
+    environment = {**os.environ, "REMANENCE_DATABASE": owing, "REMANENCE_EMBEDDER": "none-here"}
+    process = subprocess.Popen(
+        [*REM, "worker", "--every", "0.1", "--tenant", "t"],
+        stdout=subprocess.PIPE,
+        env=environment,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert " t mine (time): upkeep " in process.stdout.readline()
+    process.send_signal(signal.SIGTERM)
+    assert process.communicate(timeout=20)[0] == ""
+    assert process.returncode == 0

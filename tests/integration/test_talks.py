@@ -1,0 +1,315 @@
+"""Weeks, months and the step that tells them, over a file and over a server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from remanence import Memory
+from remanence.clock import FixedClock, IdMaker
+from remanence.errors import InvalidInput, LanguageModelError, NotFound
+from remanence.layers.conversation import Conversations
+from remanence.model.memory import MemoryRecord, State
+from remanence.model.scope import Reach
+from remanence.model.sleep import Night, SleepPolicy
+from remanence.ports.language_model import Reply
+from remanence.remember.lineage import SOURCES
+from remanence.sleep.talks import Talks
+from remanence.testing.services.postgres import Databases
+
+MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
+MAY = datetime(2026, 5, 1, 9, tzinfo=UTC)
+DAY = timedelta(days=1)
+ANA: dict[str, Any] = {"user_id": "ana"}
+Opened = Callable[..., Memory]
+
+
+@pytest.fixture(scope="module")
+def server(postgres: Databases) -> Iterator[str]:
+    """One database for all tests here; each has a tenant of its own."""
+    url = postgres.database()
+    yield url
+    postgres.drop(url)
+
+
+@pytest.fixture(params=["file", "postgres"])
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opened]:
+    """Opens memories on one store."""
+    on_file = request.param == "file"
+    place = tmp_path / "memory.db" if on_file else request.getfixturevalue("server")
+    tenant = str(IdMaker()())
+    with ExitStack() as stack:
+        yield lambda tenant=tenant, **settings: stack.enter_context(
+            Memory(place, clock=FixedClock(MONDAY), window_messages=4, tenant=tenant, **settings)
+        )
+
+
+@pytest.fixture
+def memory(opened: Opened) -> Memory:
+    return opened()
+
+
+def say(memory: Memory, day: datetime, *what: str, session: str = "s1", user: str = "ana") -> None:
+    messages = [
+        {"name": "Ana", "content": text, "at": day + timedelta(minutes=n)}
+        for n, text in enumerate(what)
+    ]
+    memory.conversations.append(messages, session_id=session, user_id=user)
+
+
+def journey(memory: Memory, days: int, start: datetime = MONDAY, **more: Any) -> None:
+    for n in range(days):
+        town = f"Town{n}"
+        say(
+            memory, start + n * DAY, f"Today we went to {town}.", f"{town} cost 1{n} euros.", **more
+        )
+
+
+def told(memory: Memory, level: str, **scope: Any) -> list[MemoryRecord]:
+    found = memory.find(kinds="summary", filters={"level": level}, limit=1_000, **(scope or ANA))
+    return found[::-1]
+
+
+def sources(memory: Memory, record: MemoryRecord) -> list[str]:
+    linked = memory.related(record.id, type="summarises", direction="out", limit=100)
+    return sorted(str(link.memory.metadata.get("level", "message")) for link in linked)
+
+
+def night(memory: Memory, now: datetime = MAY, *, use_model: bool = False, **reach: Any) -> Night:
+    whose = Reach(tenant=memory.tenant, **(reach or {"all_users": True}))
+    return Night(reach=whose, now=now, policy=SleepPolicy(), use_model=use_model)
+
+
+def talks_of(memory: Memory, **how: Any) -> Talks:
+    return Talks(memory.conversations, memory.parts.store, **how)
+
+
+def test_a_week_is_told_from_its_days(memory: Memory) -> None:
+    journey(memory, 8)
+    week = memory.conversations.week("2026-03-04", **ANA)
+    assert (week.metadata["level"], week.metadata["week"]) == ("week", "2026-W10")
+    assert (week.metadata["messages"], week.metadata[SOURCES], week.session_id) == (14, 7, None)
+    assert sources(memory, week) == ["day"] * 7
+    assert len(week.text) <= 1_200
+    assert "Town6" in week.text
+    assert "Town7" not in week.text
+    assert memory.conversations.week(MONDAY, **ANA) == week
+    assert week.user_id == "ana"
+    for asked in ({"day": "2026-02-01", **ANA}, {"day": "2026-03-02", "user_id": "tom"}):
+        with pytest.raises(NotFound, match="Nothing was said"):
+            memory.conversations.week(**asked)
+    with pytest.raises(InvalidInput):
+        memory.conversations.week("W10", **ANA)
+
+
+def test_a_month_is_told_from_weeks_and_the_days_at_its_ends(memory: Memory) -> None:
+    journey(memory, 3, MONDAY - DAY)  # a Sunday, the first of March
+    journey(memory, 5, MONDAY + 27 * DAY, session="s2")  # from a Sunday into April
+    month = memory.conversations.month("2026-03-20", **ANA)
+    assert (month.metadata["month"], month.metadata["messages"]) == ("2026-03", 12)
+    assert sources(memory, month) == ["day", "day", "day", "week", "week"]
+    assert len(month.text) <= 1_600
+    assert memory.conversations.month("2026-04-01", **ANA).metadata["messages"] == 4
+
+
+def test_the_ends_of_the_calendar(memory: Memory) -> None:
+    for text, at in (("first", "0001-01-01T00:00:00Z"), ("last", "9999-12-31T23:00:00Z")):
+        memory.conversations.append([{"content": text, "at": at}], session_id="s", **ANA)
+    for day in ("0001-01-01", "9999-12-31"):
+        for tell in (memory.conversations.week, memory.conversations.month):
+            assert tell(day, **ANA).metadata["messages"] == 1
+
+
+def test_what_is_said_later_changes_week_and_month(memory: Memory) -> None:
+    journey(memory, 3)
+    verbs = memory.conversations
+    day, week, month = (tell(MONDAY, **ANA) for tell in (verbs.day, verbs.week, verbs.month))
+    say(memory, MONDAY + timedelta(hours=5), "Grandmother Petronella paid 900 euros.", session="s2")
+    again = verbs.month(MONDAY, **ANA)
+    assert again.metadata["messages"] == month.metadata["messages"] + 1
+    assert "Petronella" in again.text
+    assert memory.get(day.id).version > 1
+    assert [len(told(memory, level)) for level in ("day", "week", "month")] == [3, 1, 1]
+    assert memory.get(month.id).state == State.ARCHIVED
+    assert week.id not in {one.id for one in told(memory, "week")}
+    journey(memory, 1, MONDAY + 5 * DAY)  # another day of the same week
+    assert verbs.week(MONDAY, **ANA).metadata[SOURCES] == 4
+
+
+def test_what_is_edited_or_erased_leaves_week_and_month(memory: Memory) -> None:
+    journey(memory, 3)
+    say(memory, MONDAY + DAY, "The secret is Petronella.", session="s2")
+    secret = memory.find(filters={"text": {"contains": "secret"}}, **ANA, kinds="message")[0]
+    verbs = memory.conversations
+    assert "Petronella" in verbs.month(MONDAY, **ANA).text
+    memory.update(secret.id, text="There is no secret.")
+    assert not told(memory, "week")
+    assert not told(memory, "month")
+    month = verbs.month(MONDAY, **ANA)
+    assert "Petronella" not in month.text
+    memory.forget(secret.id, erase=True)
+    with pytest.raises(NotFound):
+        memory.get(month.id)
+    assert verbs.month(MONDAY, **ANA).metadata["messages"] == 6
+
+
+def test_what_has_faded_is_still_told_of(memory: Memory) -> None:
+    journey(memory, 3)
+    month = memory.conversations.month(MONDAY, **ANA)
+    messages = memory.find(kinds="message", limit=100, **ANA)
+    memory.parts.writer.change_all(
+        messages[:5], {"state": State.ARCHIVED}, verb="faded", leave_summaries=True
+    )
+    assert memory.conversations.month(MONDAY, **ANA) == month
+    assert len(told(memory, "day")) == 3
+    assert talks_of(memory).run(night(memory, MONDAY + 40 * DAY)).made == ()
+
+
+def test_a_prompt_does_not_tell_a_day_twice(memory: Memory) -> None:
+    journey(memory, 5)
+    memory.conversations.month(MONDAY, **ANA)
+    for record in memory.find(kinds="message", limit=100, **ANA):
+        memory.parts.writer.change_all(
+            [record], {"state": State.ARCHIVED}, verb="faded", leave_summaries=True
+        )
+    found = memory.search("What did Town3 cost?", limit=50, **ANA)
+    levels = {str(hit.memory.metadata["level"]) for hit in found}
+    assert {"day", "week", "month"} <= levels
+    prompt = memory.context("What did Town3 cost?", max_tokens=4_000, **ANA)
+    assert prompt.text.count("Today we went to Town3") + prompt.text.count("went to Town3") >= 1
+    assert prompt.text.count("Town3 cost") == 1
+
+
+def test_talks_tells_what_is_over_and_nothing_twice(memory: Memory) -> None:
+    journey(memory, 12, MONDAY + 21 * DAY)
+    journey(memory, 2, MONDAY + 3 * DAY, user="tom")
+    step, asked = talks_of(memory), night(memory, MONDAY + 32 * DAY + timedelta(hours=1))
+    plan = step.foresee(asked)
+    assert plan.notes == (
+        "conversations to look through: 1",
+        "to tell: days: 13, weeks: 2, months: 1",
+    )
+    assert plan.looked_at == 28
+    assert not told(memory, "day")
+    calls: list[tuple[int, int]] = []
+    done = step.run(asked, lambda *at: calls.append(at))
+    assert calls == [(1, 2), (2, 2)]
+    # The last day is not over, nor is the week it is in; ana's talk still goes on.
+    assert (done.counts["days"], done.counts["weeks"], done.counts["months"]) == (13, 2, 1)
+    assert "left" not in done.counts
+    made = {id: memory.get(id) for id, _ in done.made}
+    assert {(id, record.version) for id, record in made.items()} == set(done.made)
+    assert len(told(memory, "day", user_id="tom")) == 2
+    assert not told(memory, "month", user_id="tom")
+    for again in (step, talks_of(memory)):
+        assert again.run(asked).made == ()
+    assert step.undo(asked) == 0
+    later = step.run(night(memory, MONDAY + 60 * DAY))
+    assert later.counts == {"days": 1, "weeks": 1, "months": 1}
+
+
+def test_a_run_is_bounded_and_the_next_goes_on(memory: Memory) -> None:
+    journey(memory, 10)
+    step, runs = talks_of(memory, most=4), []
+    while (done := step.run(night(memory))).made:
+        runs.append(done)
+        assert len(runs) < 20
+    assert [run.counts.get("left") for run in runs[:-1]] == [1] * (len(runs) - 1)
+    assert max(len(run.made) for run in runs) <= 4
+    assert [len(told(memory, level)) for level in ("day", "week", "month")] == [10, 2, 1]
+
+
+def test_a_run_for_one_user_leaves_others_alone(memory: Memory, opened: Opened) -> None:
+    journey(memory, 2)
+    journey(memory, 2, user="tom")
+    journey(opened(tenant="other"), 2)
+    done = talks_of(memory).run(night(memory, user_id="tom"))
+    assert {memory.get(id).user_id for id, _ in done.made} == {"tom"}
+    assert not told(memory, "day")
+    assert not told(opened(tenant="other"), "day")
+
+
+def test_a_pause_is_waited_for(memory: Memory) -> None:
+    say(memory, MONDAY, *(f"Town{n} is nice and cost {n} euros." for n in range(12)))
+    before = len(told(memory, "segment"))
+    step = talks_of(memory)
+    assert step.run(night(memory, MONDAY + timedelta(hours=3))).made == ()
+    assert step.run(night(memory, MONDAY + timedelta(hours=9))).counts["conversations"] >= 1
+    assert len(told(memory, "segment")) > before
+
+
+@pytest.mark.parametrize("jump", [-3653 * DAY, 3653 * DAY])
+def test_a_jump_of_the_clock_loses_nothing(memory: Memory, jump: timedelta) -> None:
+    journey(memory, 4, MONDAY + 5 * DAY)
+    before = {record.id for record in memory.find(kinds="message", limit=100, **ANA)}
+    step = talks_of(memory)
+    step.run(night(memory, MONDAY + jump))  # before all that was said, or long after
+    done = step.run(night(memory))
+    assert {record.id for record in memory.find(kinds="message", limit=100, **ANA)} == before
+    assert bool(done.made) is (jump < timedelta(0))
+    assert [len(told(memory, level)) for level in ("day", "week", "month")] == [4, 2, 1]
+
+
+class Parrot:
+    """A language model that repeats what it is given, or is down."""
+
+    name = "parrot"
+    model = "parrot"
+
+    def __init__(self, *, down: bool = False) -> None:
+        self.down = down
+
+    def reply(self, messages: Any, **options: Any) -> Reply:
+        if self.down:
+            raise LanguageModelError("The model is down; start it.")
+        lines = str(messages[-1]["content"]).splitlines()
+        return Reply(text="\n".join(line for line in lines if line.startswith("Ana: ")))
+
+    def stream(self, messages: Any, **options: Any) -> Iterator[str | Reply]:
+        yield self.reply(messages)
+
+    def close(self) -> None: ...
+
+
+def with_model(memory: Memory, model: Parrot) -> Talks:
+    kept, parts = memory.settings, memory.parts
+    verbs = Conversations(
+        *(parts.store, parts.writer, memory.search, memory.tenant, FixedClock(MAY), IdMaker()),
+        *(kept.max_text, kept.window_messages, kept.window_tokens, model),
+    )
+    return Talks(verbs, parts.store)
+
+
+def test_a_model_writes_periods_once_if_it_is_asked_for(memory: Memory) -> None:
+    journey(memory, 9, MONDAY + 4 * DAY)
+    step = with_model(memory, Parrot())
+    step.run(night(memory))
+    plain = [record for level in ("day", "week", "month") for record in told(memory, level)]
+    assert not any("model" in record.metadata for record in plain)
+    done = step.run(night(memory, use_model=True))
+    levels = {level: told(memory, level) for level in ("day", "week", "month")}
+    assert {level: len(found) for level, found in levels.items()} == {
+        "day": 9,
+        "week": 2,
+        "month": 1,
+    }
+    written = [record for found in levels.values() for record in found]
+    assert all({"model", "declined"} & set(record.metadata) for record in written)
+    assert any("model" in record.metadata for record in levels["day"])
+    made = dict(done.made)
+    assert all(made[record.id] == record.version for record in written if record.id in made)
+    assert {record.id for record in levels["month"]} <= set(made)
+    again = step.run(night(memory, use_model=True))
+    assert again.made == ()
+
+
+def test_a_model_that_is_down_leaves_what_was_extracted(memory: Memory) -> None:
+    journey(memory, 3)
+    done = with_model(memory, Parrot(down=True)).run(night(memory, use_model=True))
+    assert done.counts["days"] == 3
+    assert "Town1" in told(memory, "week")[0].text
