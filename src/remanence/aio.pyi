@@ -13,10 +13,14 @@ from remanence.clock import Clock
 from remanence.knowledge.extract.statement import Reading
 from remanence.knowledge.graph.stating import THING
 from remanence.layers.cleanup import Cleanup
+from remanence.learn.lora.examples import Example
+from remanence.learn.lora.finetuning import Finetuned
+from remanence.learn.lora.registry import TunedAdapter
 from remanence.memory import Memory
 from remanence.model.block import Block, BlockVersion
 from remanence.model.context import Context
 from remanence.model.conversation import Conversation, Window
+from remanence.model.erasure import Erasure, Forgotten
 from remanence.model.graph import (
     Community,
     Likeness,
@@ -29,11 +33,15 @@ from remanence.model.graph import (
 )
 from remanence.model.hit import Hit, Hits, WhyNot
 from remanence.model.knowledge import Fact, Mention
+from remanence.model.learning import AdapterVersion, Experience, LearnPolicy, LearnStatus, Trained
 from remanence.model.memory import Association, Json, Kind, MemoryRecord, Related, Revision
 from remanence.model.session import Session, WorkingItem
+from remanence.model.sleep import Plan, Run, Shown, SleepPolicy
 from remanence.model.snapshot import Restored, Snapshot, SnapshotDiff
 from remanence.model.stats import Finding, Stats
 from remanence.ports.store import Progress
+from remanence.sleep.forgetting import Forecast
+from remanence.sleep.schedule.state import ScheduleState
 from remanence.text.tokens import CountTokens
 
 SHELLS: dict[str, type[AsyncLayer]]
@@ -261,9 +269,30 @@ class AsyncConversations(AsyncLayer):
         agent_id: str | None = None,
         refine: bool = True,
     ) -> MemoryRecord: ...
+    async def week(
+        self,
+        day: date | str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        refine: bool = True,
+    ) -> MemoryRecord: ...
+    async def month(
+        self,
+        day: date | str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        refine: bool = True,
+    ) -> MemoryRecord: ...
     async def forget(
         self, session_id: str, *, user_id: str | None = None, erase: bool = False
     ) -> builtins.list[MemoryRecord]: ...
+
+class AsyncErasures(AsyncLayer):
+    async def list(self, *, limit: int = 100, offset: int = 0) -> builtins.list[Erasure]: ...
+    async def get(self, id: str) -> Erasure: ...
+    async def verify(self, receipt: Erasure | Mapping[str, Any]) -> bool: ...
 
 class AsyncFacts(AsyncLayer):
     async def extract(
@@ -576,6 +605,48 @@ class AsyncGraph(AsyncLayer):
         self, *, dry_run: bool = True, threshold: float = ..., user_id: str | None = None
     ) -> Resolved: ...
 
+class AsyncLearn(AsyncLayer):
+    async def status(self, user_id: str | None = None) -> LearnStatus: ...
+    async def versions(self, user_id: str | None = None) -> list[AdapterVersion]: ...
+    async def replay(self, limit: int = 100, user_id: str | None = None) -> list[Experience]: ...
+    async def outcome(
+        self, query: str, *, useful: Iterable[str] = (), not_useful: Iterable[str] = ()
+    ) -> int: ...
+    async def train(
+        self,
+        user_id: str | None = None,
+        *,
+        policy: LearnPolicy | None = None,
+        progress: Progress | None = None,
+    ) -> Trained: ...
+    async def trained(
+        self, user_id: str | None, at: datetime, policy: LearnPolicy, progress: Progress | None
+    ) -> Trained: ...
+    async def rollback(self, user_id: str | None = None) -> LearnStatus: ...
+    async def unlearn(
+        self, ids: Iterable[str], users: Sequence[str | None] | None = None
+    ) -> Mapping[str, int]: ...
+    async def trim(self) -> int: ...
+
+class AsyncSchedules(AsyncLayer):
+    async def list(self) -> Sequence[ScheduleState]: ...
+    async def get(self, name: str) -> ScheduleState: ...
+    async def set(
+        self,
+        name: str,
+        *,
+        cron: str | None = None,
+        steps: Sequence[str] | str | None = None,
+        enabled: bool | None = None,
+        zone: str | None = None,
+        after_new: int | None = None,
+        after_messages: int | None = None,
+        idle_s: float | None = None,
+        jitter_s: float | None = None,
+    ) -> ScheduleState: ...
+    async def remove(self, name: str) -> None: ...
+    async def reset(self) -> Sequence[ScheduleState]: ...
+
 class AsyncSessions(AsyncLayer):
     async def create(
         self,
@@ -615,6 +686,55 @@ class AsyncSessions(AsyncLayer):
     async def renew(self, sessions: Iterable[tuple[str, str | None]]) -> None: ...
     async def drop(self, messages: Iterable[MemoryRecord]) -> None: ...
 
+class AsyncSleep(AsyncLayer):
+    async def plan(
+        self,
+        steps: Sequence[str] | str | None = None,
+        *,
+        user_id: str | None = None,
+        model: bool = False,
+        policy: SleepPolicy | None = None,
+        now: datetime | str | None = None,
+        progress: Progress | None = None,
+    ) -> list[Plan]: ...
+    async def run(
+        self,
+        steps: Sequence[str] | str | None = None,
+        *,
+        user_id: str | None = None,
+        model: bool = False,
+        policy: SleepPolicy | None = None,
+        now: datetime | str | None = None,
+        schedule: str | None = None,
+        progress: Progress | None = None,
+    ) -> list[Run]: ...
+    async def log(
+        self, *, limit: int = 50, step: str | None = None, status: str | None = None
+    ) -> list[Run]: ...
+    async def show(self, id: str) -> Shown: ...
+    async def undo(self, id: str) -> Run: ...
+    async def cancel(self, id: str) -> Run: ...
+    async def resume(self) -> list[Run]: ...
+    async def forecast(
+        self,
+        *,
+        user_id: str | None = None,
+        days: int = 90,
+        limit: int = 20,
+        policy: SleepPolicy | None = None,
+        now: datetime | str | None = None,
+    ) -> Forecast: ...
+    async def plot(
+        self,
+        path: str | Path,
+        *,
+        user_id: str | None = None,
+        days: int = 90,
+        limit: int = 8,
+        policy: SleepPolicy | None = None,
+        now: datetime | str | None = None,
+    ) -> None: ...
+
 class AsyncSnapshots(AsyncLayer):
     async def take(
         self,
@@ -642,6 +762,32 @@ class AsyncSnapshots(AsyncLayer):
         actor: str | None = None,
     ) -> Restored: ...
     async def delete(self, name: str, *, user_id: str | None = None) -> None: ...
+
+class AsyncTuning(AsyncLayer):
+    async def examples(
+        self, *, user_id: str | None = None, parts: Sequence[str] = ...
+    ) -> list[Example]: ...
+    async def export_chat(
+        self, path: str | PathLike[str], *, user_id: str | None = None, parts: Sequence[str] = ...
+    ) -> int: ...
+    async def finetune(
+        self,
+        out: str | PathLike[str],
+        *,
+        base: str | PathLike[str],
+        user_id: str | None = None,
+        parts: Sequence[str] = ...,
+        limit: int = 500,
+        rank: int = 8,
+        steps: int | None = None,
+        replay: float = 0.5,
+        seed: int = 0,
+        device: str = "auto",
+        resume: bool = True,
+        progress: Progress | None = None,
+    ) -> Finetuned: ...
+    async def adapters(self, user_id: str | None = None) -> list[TunedAdapter]: ...
+    async def unlearn(self, ids: Sequence[str]) -> dict[str, int]: ...
 
 class AsyncWorking(AsyncLayer):
     async def set(
@@ -675,10 +821,15 @@ class AsyncWorking(AsyncLayer):
 class AsyncMemory:
     memory: Memory
     working: AsyncWorking
+    tuning: AsyncTuning
     snapshots: AsyncSnapshots
+    sleep: AsyncSleep
     sessions: AsyncSessions
+    schedules: AsyncSchedules
+    learn: AsyncLearn
     graph: AsyncGraph
     facts: AsyncFacts
+    erasures: AsyncErasures
     conversations: AsyncConversations
     blocks: AsyncBlocks
 
@@ -775,7 +926,7 @@ class AsyncMemory:
         dry_run: bool = False,
         actor: str | None = None,
         reason: str | None = None,
-    ) -> list[MemoryRecord]: ...
+    ) -> Forgotten: ...
     async def cleanup(
         self,
         *,
@@ -857,6 +1008,7 @@ class AsyncMemory:
         all_users: bool = False,
     ) -> int: ...
     async def history(self, id: str) -> list[Revision]: ...
+    async def sources(self, id: str) -> list[MemoryRecord]: ...
     async def similarity(self, a: str, b: str) -> float: ...
     async def associate(
         self, a: str, b: str, type: str = "related_to", *, strength: float = 1.0

@@ -16,6 +16,7 @@ import pytest
 
 from remanence import Memory
 from remanence.errors import InvalidInput, StoreError, StoreFull
+from remanence.model.document import PORTABLE
 from remanence.testing.copies import everything, fill_documents, fill_knowledge, places
 from remanence.testing.kills import Kills
 from remanence.testing.store_suites.making import healthy
@@ -75,7 +76,7 @@ def export(tmp_path: Path) -> Path:
         added = memory.add_many([f"tea {n}" for n in range(60)])
         for one, other in pairwise(added):
             memory.associate(one.id, other.id)
-        fill_documents(memory.parts.store, "default", each=6)
+        fill_documents(memory.parts.store, "default", each=6, shelves=PORTABLE)
         fill_knowledge(memory.parts.store, "default", memories=30)
         export_memory(memory, file)
     return path

@@ -12,6 +12,7 @@ import pytest
 
 from remanence import Memory, RemanenceError
 from remanence.aio import verbs
+from remanence.model.erasure import Erasure
 from remanence.testing.services.postgres import Databases
 
 CANARY = "zyzzogeton"
@@ -56,6 +57,16 @@ class House:
     def fact(self) -> str:
         """The id of a fact of theirs."""
         return self.theirs.facts.about("Ana", predicate="works at", user_id="ana")[0].id
+
+    @property
+    def run(self) -> str:
+        """The id of a run of theirs."""
+        return self.theirs.sleep.log()[0].id
+
+    @property
+    def receipt(self) -> Erasure:
+        """The receipt of an erasure of theirs."""
+        return self.theirs.erasures.list()[0]
 
 
 @pytest.fixture(
@@ -109,6 +120,9 @@ def _fill_layers(theirs: Memory) -> None:
         theirs.facts.add("Ana", "works at", CANARY, **whose, text=TEXT)
         theirs.graph.add("Vault", "place", observations=[TEXT], **whose)
         theirs.graph.relate("Ana", "guards", "Vault", **whose)
+    theirs.forget(theirs.add(TEXT).id, erase=True)
+    theirs.schedules.set("nightly", cron="0 1 * * *", steps=["merge"])
+    theirs.sleep.run(["merge", "forget"])
 
 
 def _labels() -> dict[str, Any]:
@@ -189,6 +203,7 @@ TRIES: dict[str, Callable[[House, str], list[Callable[[], object]]]] = {
         lambda: h.ours.search("vault", **ALL, filters={"text": {"contains": "vault"}}),
     ],
     "similarity": lambda h, x: [lambda: h.ours.similarity(x, "vault code")],
+    "sources": lambda h, x: [lambda: h.ours.sources(x)],
     "stats": lambda h, x: [h.ours.stats],
     "update": lambda h, x: [
         lambda: h.ours.update(x, text="overwritten"),
@@ -346,12 +361,68 @@ TRIES |= {
     "graph.unmerge": lambda h, x: [lambda: h.ours.graph.unmerge("Ana", **ANA)],
     "graph.unobserve": lambda h, x: [lambda: h.ours.graph.unobserve("Vault", TEXT[:9], **ANA)],
     "graph.unrelate": lambda h, x: [lambda: h.ours.graph.unrelate("Ana", "guards", "Vault", **ANA)],
+    "conversations.month": lambda h, x: [
+        lambda: h.ours.conversations.month(datetime.now(UTC).date(), **ANA)
+    ],
+    "conversations.week": lambda h, x: [
+        lambda: h.ours.conversations.week(datetime.now(UTC).date(), **ANA)
+    ],
+    "erasures.get": lambda h, x: [lambda: h.ours.erasures.get(h.receipt.id)],
+    "erasures.list": lambda h, x: [h.ours.erasures.list],
+    "erasures.verify": lambda h, x: [
+        lambda: h.ours.erasures.verify(h.receipt) and h.ours.search(CANARY)
+    ],
+    "learn.outcome": lambda h, x: [
+        lambda: h.ours.learn.outcome("vault?", useful=[x]),
+        lambda: h.ours.learn.outcome("vault?", useful=[h.own], not_useful=[x]),
+    ],
+    "learn.replay": lambda h, x: [h.ours.learn.replay, lambda: h.ours.learn.replay(user_id="ana")],
+    "learn.rollback": lambda h, x: [lambda: h.ours.learn.rollback("ana")],
+    "learn.status": lambda h, x: [lambda: h.ours.learn.status("ana")],
+    "learn.train": lambda h, x: [lambda: h.ours.learn.train("ana")],
+    "learn.trained": lambda h, x: [
+        lambda: h.ours.learn.trained("ana", datetime.now(UTC), h.ours.learn.policy, None)
+    ],
+    "learn.trim": lambda h, x: [h.ours.learn.trim],
+    "learn.unlearn": lambda h, x: [lambda: h.ours.learn.unlearn([x])],
+    "learn.versions": lambda h, x: [lambda: h.ours.learn.versions("ana")],
+    "schedules.get": lambda h, x: [lambda: h.ours.schedules.get("nightly")],
+    "schedules.list": lambda h, x: [h.ours.schedules.list],
+    "schedules.remove": lambda h, x: [lambda: h.ours.schedules.remove("nightly")],
+    "schedules.reset": lambda h, x: [h.ours.schedules.reset],
+    "schedules.set": lambda h, x: [lambda: h.ours.schedules.set("nightly", enabled=False)],
+    "sleep.cancel": lambda h, x: [lambda: h.ours.sleep.cancel(h.run)],
+    "sleep.forecast": lambda h, x: [
+        h.ours.sleep.forecast,
+        lambda: h.ours.sleep.forecast(user_id="ana"),
+    ],
+    "sleep.log": lambda h, x: [h.ours.sleep.log],
+    "sleep.plan": lambda h, x: [h.ours.sleep.plan, lambda: h.ours.sleep.plan(user_id="ana")],
+    "sleep.plot": lambda h, x: [
+        lambda: (h.ours.sleep.plot(h.picture), h.picture.read_text()),
+    ],
+    "sleep.resume": lambda h, x: [h.ours.sleep.resume],
+    "sleep.run": lambda h, x: [h.ours.sleep.run, lambda: h.ours.sleep.run(user_id="ana")],
+    "sleep.show": lambda h, x: [lambda: h.ours.sleep.show(h.run)],
+    "sleep.undo": lambda h, x: [lambda: h.ours.sleep.undo(h.run)],
     "snapshots.delete": lambda h, x: [lambda: h.ours.snapshots.delete("before", **ANA)],
     "snapshots.diff": lambda h, x: [lambda: h.ours.snapshots.diff("before", **ANA)],
     "snapshots.get": lambda h, x: [lambda: h.ours.snapshots.get("before", **ANA)],
     "snapshots.list": lambda h, x: [lambda: h.ours.snapshots.list(all_users=True)],
     "snapshots.restore": lambda h, x: [lambda: h.ours.snapshots.restore("before", **ANA)],
     "snapshots.take": lambda h, x: [lambda: h.ours.snapshots.take(f"all {h.own}", all_users=True)],
+    "tuning.adapters": lambda h, x: [lambda: h.ours.tuning.adapters("ana")],
+    "tuning.examples": lambda h, x: [
+        h.ours.tuning.examples,
+        lambda: h.ours.tuning.examples(user_id="ana"),
+    ],
+    "tuning.export_chat": lambda h, x: [
+        lambda: (h.ours.tuning.export_chat(h.picture), h.picture.read_text())
+    ],
+    "tuning.finetune": lambda h, x: [
+        lambda: h.ours.tuning.finetune(h.picture.parent / "lora", base="none", user_id="ana")
+    ],
+    "tuning.unlearn": lambda h, x: [lambda: h.ours.tuning.unlearn([x])],
     "working.cleanup": lambda h, x: [
         lambda: h.ours.working.cleanup(now=datetime.now(UTC) + timedelta(days=9))
     ],

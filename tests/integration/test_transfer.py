@@ -14,6 +14,7 @@ from remanence import Memory
 from remanence.config import Settings
 from remanence.errors import Conflict, InvalidInput
 from remanence.model import accept
+from remanence.model.document import PORTABLE
 from remanence.model.memory import MemoryRecord, Revision
 from remanence.testing.copies import fill_documents
 from remanence.transfer import export_memory, import_memory, importing, reading
@@ -38,7 +39,7 @@ def filled(tmp_path: Path) -> Iterator[Memory]:
         memory.associate(a.id, b.id, "led_to", strength=0.25)
         memory.search("Porto", user_id="ana")
         memory.stats()
-        fill_documents(memory.parts.store, "acme")
+        fill_documents(memory.parts.store, "acme", shelves=PORTABLE)
         yield memory
 
 

@@ -16,10 +16,11 @@ from remanence import Memory
 from remanence.errors import InvalidInput
 from remanence.layers.snapshots.packing import packed
 from remanence.layers.snapshots.section import HEADS, PARTS
-from remanence.model.document import Address, Put, Shelf
+from remanence.model.document import OF_A_STORE, PORTABLE, Address, Put, Shelf
 from remanence.testing.copies import Place, everything, fill_documents, places
 from remanence.testing.store_suites.making import NOW
 from remanence.transfer import arriving, export_memory, import_memory
+from remanence.transfer.shapes import check_shape
 
 HEADER = {"type": "remanence-export", "version": 2}
 BOMB = b64encode(zlib.compress(bytes(8 << 20), 9)).decode()
@@ -36,7 +37,7 @@ def told(tmp_path: Path) -> bytes:
     """An export with nothing but documents."""
     file = io.BytesIO()
     with Memory(tmp_path / "source.db", tenant="acme", embedder="no-such-model") as memory:
-        fill_documents(memory.parts.store, "acme", each=4)
+        fill_documents(memory.parts.store, "acme", each=4, shelves=PORTABLE)
         export_memory(memory, file)
     return file.getvalue()
 
@@ -62,7 +63,7 @@ def test_another_tenant_is_not_touched(told: bytes, place: Place, kind: str) -> 
         Memory(url, tenant="a", embedder="no-such-model") as a,
         Memory(url, tenant="b", embedder="no-such-model") as b,
     ):
-        fill_documents(a.parts.store, "a")
+        fill_documents(a.parts.store, "a", shelves=PORTABLE)
         before = everything(a.parts.store).documents
         import_memory(b, io.BytesIO(told))
         after = everything(a.parts.store).documents
@@ -280,3 +281,15 @@ def test_a_document_twice_in_a_file_is_taken_once(memory: Memory) -> None:
     assert (done.documents, done.kept) == (1, 1)
     [(document, editions)] = memory.parts.store.scan_documents("default")
     assert (document.version, [one.version for one in editions]) == (3, [2])
+
+
+@pytest.mark.parametrize("shelf", sorted(OF_A_STORE))
+def test_what_is_of_a_store_stays_there(tmp_path: Path, shelf: Shelf) -> None:
+    told = io.BytesIO()
+    with Memory(tmp_path / "from.db", embedder="no-such-model") as memory:
+        fill_documents(memory.parts.store, "default", shelves=[shelf])
+        assert export_memory(memory, told).documents == 0
+    line = {"document": {"shelf": str(shelf), "name": "x"}}
+    assert shelf.value.encode() not in told.getvalue()
+    with pytest.raises(InvalidInput, match="belong to the store"):
+        check_shape(Address(shelf=shelf, name="x"), line)

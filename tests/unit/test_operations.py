@@ -22,7 +22,7 @@ from remanence.remember.draft import CHANGEABLE
 ROOT = Path(__file__).parents[2]
 IDS = {"id", "a", "b"}
 # Arguments that are not part of a request: the callback, and values only Python has.
-APART = {"self", "progress", "hit_or_id", "default", "tokens"}
+APART = {"self", "progress", "hit_or_id", "default", "tokens", "policy", "schedule"}
 
 every_operation = pytest.mark.parametrize("each", OPERATIONS, ids=lambda each: each.name)
 

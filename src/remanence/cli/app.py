@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from remanence import __version__
-from remanence.cli import bench, chat, copying, demo, migrating, settings, transfer
+from remanence.cli import bench, chat, copying, demo, migrating, settings, transfer, worker
 from remanence.cli.commands import add_operations
 from remanence.cli.common import Config, Database, Opening, Tenant
 
@@ -47,6 +47,7 @@ migrating.add_to(app)
 settings.add_to(app)
 demo.add_to(app)
 bench.add_to(app)
+worker.add_to(app)
 
 
 def main() -> None:

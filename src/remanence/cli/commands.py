@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperGroup
 
-from remanence.cli import blocks
+from remanence.cli import blocks, sleeping
 from remanence.cli.common import (
     AsJson,
     AsLines,
@@ -43,18 +43,31 @@ LAYER_HELP = {
     "working": "Working memory: the state of a session's task.",
     "facts": "Facts: what is known, since when, and who said so.",
     "graph": "The graph: people, places, things, and how they are related.",
+    "sleep": "Sleep: consolidate, forget, compress, learn. Without a verb, it runs.",
+    "schedules": "Schedules: when the memory sleeps by itself (see `rem worker`).",
+    "learn": "Learning: a retrieval adapter from feedback; trained, judged, rolled back.",
+    "tuning": "Tuning: a language model taught what the memory knows (the `train` extra).",
+    "erasures": "Erasures: the signed receipts of what was erased.",
     "snapshots": "Snapshots of a scope: take one, compare it with the present, go back to it.",
 }
+# What the command of a layer does when no verb is named.
+BARE = {"sleep": sleeping.night}
 EXPLAINED = ("context", "search")
 # Where there is no database yet, these make one; the others say that there is none.
 CREATING = ("add", "append", "create", "relate", "rethink", "set")
+
+
+EXTRA = ("database", "tenant", "as_json", "as_lines", "yes", "explain", "preview")
 
 
 def add_operations(app: typer.Typer) -> None:
     """Make a command of every operation; those of a layer stand under the layer's own."""
     _add(app, OWN)
     for layer, about in LAYER_HELP.items():
-        group = typer.Typer(help=about, no_args_is_help=True, cls=LayerGroup)
+        bare = BARE.get(layer)
+        group = typer.Typer(help=about, no_args_is_help=bare is None, cls=LayerGroup)
+        if bare is not None:
+            group.callback(invoke_without_command=True, help=about)(bare)
         app.add_typer(group, name=COMMANDS.get(layer, layer), rich_help_panel="Layers")
 
 
@@ -96,12 +109,15 @@ class LayerGroup(TyperGroup):
 
 def _command(operation: Operation) -> Callable[..., None]:
     def call(context: typer.Context, **given: Any) -> None:
-        extra = taken(given, "database", "tenant", "as_json", "as_lines", "yes", "explain")
+        extra = taken(given, *EXTRA)
         form = form_of(bool(extra["as_json"]), bool(extra["as_lines"]))
         with guarded(form):
             request = request_of(operation, given)
             opened = opening(context, extra["database"], extra["tenant"])
             with opened.memory(create=operation.verb.startswith(CREATING)) as memory:
+                if extra["preview"]:
+                    answer(sleeping.foresee(memory, request.user_id), form, None, _show_preview)
+                    return
                 if operation.destructive and not extra["yes"]:
                     _confirm(operation, memory, request)
                 response = _performed(operation, memory, request, form)
@@ -120,6 +136,8 @@ def _signature(operation: Operation) -> list[inspect.Parameter]:
         wanted.append(keyword("explain", Explain, False))
     if operation.destructive:
         wanted.append(keyword("yes", Yes, False))
+    if operation.name == "forget":
+        wanted.append(keyword("preview", sleeping.Preview, False))
     if operation.listing:
         wanted.append(keyword("as_lines", AsLines, False))
     wanted.append(keyword("as_json", AsJson, False))
@@ -153,9 +171,15 @@ def _confirm(operation: Operation, memory: Memory, request: Any) -> None:
     confirm(f"Forget {len(concerned):,} {noun}{' for good' if erase else ''}?")
 
 
+def _show_preview(response: Any) -> None:
+    from remanence.cli.sleep_screens import show
+
+    show(response)
+
+
 def _show(operation: Operation, response: Any, explain: bool) -> None:
-    from remanence.cli.knowledge_screens import show
     from remanence.cli.screens import show_brief
+    from remanence.cli.sleep_screens import show
 
     if operation.writes and operation.response is MemoryRecord:
         show_brief(response)

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from remanence.cli import terminal
 from remanence.model.stats import CacheUse, IndexUse, Stats
+from remanence.model.tier import TierUse
 
 MB = 1024 * 1024
 
@@ -33,9 +34,25 @@ def _rows(stats: Stats) -> dict[str, str]:
         "index": _index(stats.index),
         "cache": _cache(stats.cache),
         "on disk": f"{stats.bytes_on_disk / MB:.1f} MB",
+        **{f"{one.tier.name.lower()} tier": _tier(one) for one in stats.tiers if one.memories},
         "in memory": f"{stats.memory_mb:.1f} of {stats.budget_mb:g} MB",
         "process": f"{stats.process_mb:.0f} MB",
     }
+
+
+def _tier(one: TierUse) -> str:
+    """A tier: how many memories, and the bytes of each part without packing and as stored."""
+    parts = {
+        "text": (one.text_raw, one.text_stored),
+        "vectors": (one.vectors_raw, one.vectors_stored),
+        "codes": (one.codes_raw, one.codes_stored),
+    }
+    told = ", ".join(f"{name} {_size(raw)} → {_size(kept)}" for name, (raw, kept) in parts.items())
+    return f"{one.memories:,} memories: {told}"
+
+
+def _size(count: int) -> str:
+    return f"{count / MB:.1f} MB" if count >= MB else f"{count / 1024:.1f} KB"
 
 
 def _index(index: IndexUse) -> str:

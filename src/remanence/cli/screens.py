@@ -92,6 +92,8 @@ def _(answer: Forgotten | Cleanup, explain: bool = False) -> None:
         say(Text.assemble((f"{record.id}  ", "dim"), _short(record.text)))
     erased = getattr(answer, "erased", False)
     note(_counted(len(answer.memories), answer.dry_run, "erased" if erased else "archived"))
+    if receipt := getattr(answer, "receipt", None):
+        note(f"Receipt {receipt.id}: `rem erasures get {receipt.id}` shows it.")
 
 
 @show.register

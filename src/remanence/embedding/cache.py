@@ -79,10 +79,14 @@ class CachedEmbedder:
             self._questions.put(text, found, found.vector, found.tokens, extra=places)
         return found
 
-    def close(self) -> None:
-        """Forget everything and close the wrapped embedder."""
+    def forget(self) -> None:
+        """Forget every text and question."""
         self._texts.clear()
         self._questions.clear()
+
+    def close(self) -> None:
+        """Forget everything and close the wrapped embedder."""
+        self.forget()
         self._inner.close()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from remanence.layers.ownership import NAMED_BY_SESSION, session_of, within
 from remanence.layers.sessions import Sessions
@@ -18,13 +19,21 @@ CHUNK = 500
 LARGE = 50  # of documents that may be large
 
 
-def erase_documents(store: Documents, sessions: Sessions, reach: Reach) -> None:
-    """Erase every document in reach, in small transactions; sessions leave their cache too."""
+def erase_documents(
+    store: Documents, sessions: Sessions | None, reach: Reach, until: datetime | None = None
+) -> int:
+    """Erase every document in reach, in small transactions; sessions leave their cache too.
+
+    With `until`, those made later stay. How many went.
+    """
+    gone = 0
     for shelf in SHELVES:
-        while _erase(store, sessions, reach, shelf):
-            pass
-    if reach.session_id is not None and reach.agent_id is None and not reach.all_users:
-        sessions.erase(reach.session_id, user_id=reach.user_id)
+        while erased := _erase(store, sessions, reach, shelf, until):
+            gone += erased
+    one_session = reach.session_id is not None and not reach.agent_id and not reach.all_users
+    if sessions is not None and one_session and until is None:
+        sessions.erase(str(reach.session_id), user_id=reach.user_id)
+    return gone
 
 
 def erase_copies(store: Documents, tenant: str, originals: Iterable[Address]) -> None:
@@ -48,14 +57,21 @@ def _copies(store: Documents, reach: Reach, original: Address) -> list[Address]:
     return []
 
 
-def _erase(store: Documents, sessions: Sessions, reach: Reach, shelf: Shelf) -> bool:
-    """Erase what a shelf holds of the reach; whether there was something."""
-    offset, erased = 0, False
+def _erase(
+    store: Documents,
+    sessions: Sessions | None,
+    reach: Reach,
+    shelf: Shelf,
+    until: datetime | None,
+) -> int:
+    """Erase what a shelf holds of the reach; how many documents."""
+    offset, erased = 0, 0
     while page := _page(store, reach, shelf, offset):
-        mine = [one.address for one in page if within(one, reach)]
+        old = [one for one in page if until is None or one.created_at <= until]
+        mine = [one.address for one in old if within(one, reach)]
         _discard(store, sessions, reach.tenant, mine)
         offset += len(page) - len(mine)
-        erased = erased or bool(mine)
+        erased += len(mine)
     return erased
 
 
@@ -75,10 +91,10 @@ def _page(store: Documents, reach: Reach, shelf: Shelf, offset: int) -> Sequence
 
 
 def _discard(
-    store: Documents, sessions: Sessions, tenant: str, addresses: Sequence[Address]
+    store: Documents, sessions: Sessions | None, tenant: str, addresses: Sequence[Address]
 ) -> None:
     if addresses:
         store.put(tenant, [Discard(address=address) for address in addresses])
     for address in addresses:
-        if address.shelf is Shelf.SESSION:
+        if sessions is not None and address.shelf is Shelf.SESSION:
             sessions.erase(address.name, user_id=address.user_id)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from inspect import signature
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 
+from remanence.clock import Clock
 from remanence.context.contexts import Contexts
 from remanence.errors import Conflict, InvalidInput
 from remanence.knowledge.facts import Facts
@@ -18,17 +20,22 @@ from remanence.knowledge.graph import Graph
 from remanence.layers.blocks import Blocks
 from remanence.layers.cleanup import Cleanup, believed, cleanup_filter, days_before
 from remanence.layers.conversation import Conversations
-from remanence.layers.erasing import erase_copies, erase_documents
+from remanence.layers.erasing import erase_copies
+from remanence.layers.erasure import Eraser, Erasures
 from remanence.layers.past import MORE, as_it_was
 from remanence.layers.sessions import Sessions
 from remanence.layers.snapshots import Snapshots
 from remanence.layers.uses import LEADING, faded
 from remanence.layers.working import Working
+from remanence.learn.learn import Learn
+from remanence.learn.lora import Tuning
+from remanence.memory.nights import background_of, sleep_of
 from remanence.memory.opened import OpenMemory
 from remanence.model import accept
 from remanence.model.context import Context
 from remanence.model.document import Shelf
 from remanence.model.embedding import FloatArray
+from remanence.model.erasure import Forgotten, asked_for
 from remanence.model.filter import Filter, parse_filter
 from remanence.model.hit import Hit, Hits, WhyNot
 from remanence.model.memory import (
@@ -46,8 +53,12 @@ from remanence.model.snapshot import Snapshot, SnapshotDiff
 from remanence.recall.ask import query_of, where_of
 from remanence.recall.explain import why_not
 from remanence.remember.draft import changes_of, fields_given, fields_of, record_of, same
+from remanence.remember.lineage import SUMMARISES, merged
 from remanence.remember.messages import message_of
+from remanence.sleep.schedule import Schedules
+from remanence.sleep.sleep import Sleep
 from remanence.text.tokens import CountTokens
+from remanence.wiring.erasures import make_eraser
 
 UPDATE_TRIES = 5
 TICK = timedelta(microseconds=1)
@@ -57,10 +68,15 @@ PAGE = 1_000
 LAYERS: Mapping[str, type] = {
     "blocks": Blocks,
     "conversations": Conversations,
+    "erasures": Erasures,
     "facts": Facts,
     "graph": Graph,
+    "learn": Learn,
+    "schedules": Schedules,
     "sessions": Sessions,
+    "sleep": Sleep,
     "snapshots": Snapshots,
+    "tuning": Tuning,
     "working": Working,
 }
 
@@ -73,6 +89,22 @@ class Memory(OpenMemory):
     ...     memory.search("where does Ana live?", user_id="alice")[0].memory.text
     'Ana moved to Lisbon'
     """
+
+    def __init__(
+        self,
+        database: str | Path | None = None,
+        *,
+        tenant: str | None = None,
+        config: str | Path | None = None,
+        clock: Clock | None = None,
+        ids: Callable[[], UUID] | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__(database, tenant=tenant, config=config, clock=clock, ids=ids, **settings)
+        self._sleep: Sleep | None = None
+        if self.settings.background:
+            self._background = background_of(self, self._clock, lambda: self._last_active)
+            self._background.start()
 
     # -- layers
 
@@ -125,6 +157,37 @@ class Memory(OpenMemory):
                 store, self.tenant, self._clock, self._new_id, self._vectors, single
             )
         return self._graph
+
+    @property
+    def erasures(self) -> Erasures:
+        """Erasures: the signed receipts of what was erased."""
+        return Erasures(self.parts.store, self.tenant)
+
+    @property
+    def learn(self) -> Learn:
+        """Learning: feedback replayed, a retrieval adapter trained, judged and rolled back."""
+        parts, noted = self.parts, self._uses.note_useful
+        return Learn(
+            parts.store, parts.recall, parts.embedder, self.tenant, self._clock, noted=noted
+        )
+
+    @property
+    def tuning(self) -> Tuning:
+        """Tuning: a language model taught what the memory knows (the `train` extra)."""
+        return Tuning(self.parts.store, self.tenant, self.facts, self._clock)
+
+    @property
+    def schedules(self) -> Schedules:
+        """Schedules: when the memory sleeps by itself."""
+        return Schedules(self.parts.store, self.tenant, self._clock)
+
+    @property
+    def sleep(self) -> Sleep:
+        """Sleep: consolidate, forget, compress, learn; planned first, and undone in one call."""
+        self.parts  # noqa: B018 - a closed memory says so
+        if self._sleep is None:
+            self._sleep = sleep_of(self, self._clock, self._new_id, self._believed_now)
+        return self._sleep
 
     @property
     def sessions(self) -> Sessions:
@@ -269,13 +332,13 @@ class Memory(OpenMemory):
         dry_run: bool = False,
         actor: str | None = None,
         reason: str | None = None,
-    ) -> list[MemoryRecord]:
+    ) -> Forgotten:
         """Forget memories by id, or those a filter finds in a scope; gives what is forgotten.
 
         Forgotten memories are archived: no search finds them and `update(id, state="active")`
-        brings them back. With `erase=True` they are removed for good, words and vectors too; where
-        only a scope is given, its blocks, sessions, working memory, snapshots and facts go with
-        them.
+        brings them back. With `erase=True` they are removed for good, with all that was made of
+        them or merged into them; where only a scope is given, its blocks, sessions, working
+        memory, snapshots and facts go with them. The `receipt` of what comes back tells of it.
         Give ids, or else filters, a user, an agent, a session or `all_users=True`.
         """
         if id is not None and (filters or user_id or agent_id or session_id or all_users):
@@ -287,12 +350,9 @@ class Memory(OpenMemory):
         else:
             records = self._matching(reach, filters, erase)
         if not dry_run and erase:
-            self.parts.writer.remove(records)
-            self.parts.clean_index(records)
-            if id is None and not filters:
-                erase_documents(self.parts.store, self.sessions, reach)
-                self.parts.store.forget_knowledge(reach)
-        elif not dry_run:
+            asked = asked_for(reach, ids=id is not None, filters=filters)
+            return Forgotten(records, receipt=self._eraser.erase(records, asked))
+        if not dry_run:
             active = [record for record in records if record.state != State.ARCHIVED]
             self.parts.writer.change_all(
                 active,
@@ -302,9 +362,8 @@ class Memory(OpenMemory):
                 reason=accept.label_of("reason", reason),
             )
             self.parts.writer.outdate([r for r in records if r.state == State.ARCHIVED])
-        if not dry_run:
             self.sessions.drop(records)
-        return records
+        return Forgotten(records)
 
     def cleanup(
         self,
@@ -482,6 +541,13 @@ class Memory(OpenMemory):
         """Every change of a memory, oldest first, with the values it had before."""
         return self.parts.store.history(self.tenant, accept.id_of(id))
 
+    def sources(self, id: str) -> list[MemoryRecord]:
+        """What a memory was made of, or stands for since it was merged, in any state; by time."""
+        store, own = self.parts.store, self.get(id).id
+        made_of = store.get(self.tenant, store.pointed(self.tenant, [own], SUMMARISES))
+        found = [*merged(store, self.tenant, [own]), *made_of]
+        return sorted(found, key=lambda record: (record.happened_at, record.id))
+
     def similarity(self, a: str, b: str) -> float:
         """The cosine of two texts, or of two memories given by id."""
         texts = [self._text_of(side) for side in (a, b)]
@@ -541,6 +607,22 @@ class Memory(OpenMemory):
             self._uses.note_useful(id, asked, now)
 
     # -- inside
+
+    @property
+    def _eraser(self) -> Eraser:
+        return make_eraser(
+            self.parts,
+            self.settings,
+            self.sessions,
+            self.tenant,
+            self._clock,
+            self._new_id,
+            self._unlearn,
+        )
+
+    def _unlearn(self, ids: Sequence[str]) -> Mapping[str, int]:
+        """Whatever learned from these memories forgets it."""
+        return {**self.learn.unlearn(ids), **self.tuning.unlearn(ids)}
 
     def _insert(self, given: Sequence[Mapping[str, Any]], key: str | None) -> list[MemoryRecord]:
         self.parts  # noqa: B018 - a closed memory says so before anything is checked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -17,7 +18,9 @@ from remanence.layers.uses import Uses
 from remanence.model.scope import Reach, Scope
 from remanence.model.stats import Finding, Stats
 from remanence.ports.store import Progress
+from remanence.sleep.schedule import Background
 from remanence.wiring import Parts, assemble, check_target, measure_memory, restore_store
+from remanence.wiring.erasures import settle_erasures
 
 
 class OpenMemory:
@@ -39,8 +42,11 @@ class OpenMemory:
         self._clock = clock or SystemClock()
         self._new_id = ids or IdMaker()
         self._parts = assemble(self.settings, self._clock, self._new_id)
+        settle_erasures(self._parts, self.settings, self.tenant, self._clock, self._new_id)
         self._uses = Uses(self._parts.store, self.tenant)
         self._graph: Graph | None = None
+        self._background: Background | None = None
+        self._last_active = time.monotonic()
         self._closed = False
 
     def stats(self) -> Stats:
@@ -62,6 +68,7 @@ class OpenMemory:
             embedder=used.embedder,
             bytes_on_disk=kept.bytes_on_disk,
             bytes_by_part=kept.bytes_by_part,
+            tiers=kept.tiers,
             memory_mb=used.held_mb,
             budget_mb=self.settings.max_memory_mb,
             process_mb=used.process_mb,
@@ -97,14 +104,23 @@ class OpenMemory:
         return findings
 
     @classmethod
-    def restore(cls, source: str | Path, database: str | Path, **settings: Any) -> Self:
+    def restore(
+        cls,
+        source: str | Path,
+        database: str | Path,
+        *,
+        receipts: str | Path | None = None,
+        **settings: Any,
+    ) -> Self:
         """Put a backup in the place of a database, after checking that it is whole, and open it.
 
-        What the database held is replaced; nobody else may have it open.
+        What the database held is replaced; nobody else may have it open. What was erased from it
+        since is not brought back. Where the database itself was lost, give `receipts`: a file of
+        those of its erasures.
         """
         opened = {n: v for n, v in settings.items() if n not in ("config", "clock", "ids")}
         wanted = load_settings(opened | {"database": str(database)}, file=settings.get("config"))
-        restore_store(Path(source), wanted)
+        restore_store(Path(source), wanted, None if receipts is None else Path(receipts))
         return cls(database, **settings)
 
     def backup(
@@ -124,6 +140,8 @@ class OpenMemory:
         """Finish what is queued and release everything; safe to call twice."""
         if self._closed:
             return
+        if self._background is not None:
+            self._background.stop()
         with ExitStack() as stack:
             stack.callback(self._parts.store.close)
             stack.callback(self._parts.embedder.close)
@@ -152,6 +170,7 @@ class OpenMemory:
         """The working parts, for tools built on the memory; `Closed` after close()."""
         if self._closed:
             raise Closed("This memory is closed; open a new one with Memory(…).")
+        self._last_active = time.monotonic()
         return self._parts
 
     def _reach(

@@ -33,12 +33,20 @@ class Group(StrEnum):
     FACTS = "Facts"
     GRAPH = "Graph"
     SNAPSHOTS = "Snapshots"
+    SLEEP = "Sleep"
+    LEARN = "Learn"
+    ERASURES = "Erasures"
     LINK = "Link and learn"
     CARE = "Care"
 
 
 # What the command of a layer is called where it is not the layer's own name.
-COMMANDS = {"conversations": "conversation", "sessions": "session", "snapshots": "snapshot"}
+COMMANDS = {
+    "conversations": "conversation",
+    "schedules": "schedule",
+    "sessions": "session",
+    "snapshots": "snapshot",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

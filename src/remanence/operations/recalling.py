@@ -105,6 +105,10 @@ def _count(memory: Memory, request: CountWhich) -> Count:
     return Count(count=memory.count(**arguments(request)))
 
 
+def _sources(memory: Memory, request: Get) -> Memories:
+    return Memories(memories=tuple(memory.sources(request.id)))
+
+
 def _history(memory: Memory, request: Get) -> History:
     return History(revisions=tuple(memory.history(request.id)))
 
@@ -187,6 +191,17 @@ RECALLING = (
         writes=False,
         scope=Scoping.BY_ID,
         listing="revisions",
+    ),
+    Operation(
+        name="sources",
+        summary="Show what a memory was made of, or stands for since it was merged.",
+        group=Group.RECALL,
+        request=Get,
+        response=Memories,
+        run=_sources,
+        writes=False,
+        scope=Scoping.BY_ID,
+        listing="memories",
     ),
     Operation(
         name="similarity",

@@ -147,7 +147,12 @@ def _pin(memory: Memory, request: Pin) -> MemoryRecord:
 
 def _forget(memory: Memory, request: Forget) -> Forgotten:
     records = memory.forget(**arguments(request))
-    return Forgotten(dry_run=request.dry_run, erased=request.erase, memories=tuple(records))
+    return Forgotten(
+        dry_run=request.dry_run,
+        erased=request.erase,
+        memories=tuple(records),
+        receipt=records.receipt,
+    )
 
 
 def _cleanup(memory: Memory, request: CleanUp) -> Cleanup:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
-from datetime import UTC, datetime
-from enum import Enum
+from datetime import UTC, date, datetime
+from enum import Enum, IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,16 @@ COMPUTED: Mapping[type, tuple[str, ...]] = {Hit: ("relevance",)}
 def plain(value: Any) -> Json:
     """The value as JSON data; nothing is rounded and nothing left out."""
     match value:
+        case IntEnum():
+            return value.name.lower()
         case Enum():
             return str(value.value)
         case None | bool() | int() | float() | str():
             return value
         case datetime():
             return value.astimezone(UTC).isoformat()
+        case date():
+            return value.isoformat()
         case Path():
             return str(value)
         case Mapping():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from remanence.model.erasure import Erasure
 from remanence.model.hit import Hit, Understanding
 from remanence.model.memory import MemoryRecord, Related, Revision
 from remanence.model.stats import Finding
@@ -28,11 +29,12 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
-    """What was forgotten, or would be (`dry_run`)."""
+    """What was forgotten, or would be (`dry_run`). What was erased has a receipt."""
 
     dry_run: bool
     erased: bool
     memories: tuple[MemoryRecord, ...]
+    receipt: Erasure | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

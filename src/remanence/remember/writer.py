@@ -16,12 +16,13 @@ from remanence.model.accept import text_of
 from remanence.model.knowledge import Claim, Learnt
 from remanence.model.memory import Association, MemoryRecord, State
 from remanence.model.scope import Reach
-from remanence.model.write import Action, Batch, Insert, Pieces, Receipt, Remove, Revise, Written
+from remanence.model.write import Action, Batch, Insert, Pieces, Receipt, Revise, Written
 from remanence.ports.embedder import Embedder
 from remanence.ports.store import Progress, Store
 from remanence.remember import lineage
 from remanence.remember.embed import embedded
 from remanence.remember.learnt import recognised
+from remanence.remember.removing import remove
 
 CHUNK = 256
 INSTALMENT = 16
@@ -214,9 +215,7 @@ class Writer:
 
     def remove(self, records: Sequence[MemoryRecord]) -> None:
         """Erase records and everything stored with them, together; what has gone is passed over."""
-        while records:
-            self._of_those_there(records, lambda record: Remove(id=record.id))
-            records = lineage.torn(self._store, records, self._clock.now())
+        remove(self._store, self._clock, records)
 
     def insertion(self, record: MemoryRecord) -> Insert:
         """What `derive` stores of a new summary, embedded if that can be done now."""
@@ -326,7 +325,7 @@ class Writer:
     ) -> list[MemoryRecord]:
         """Do the actions and what follows from them for summaries; the actions' own records."""
         for last in range(TRIES):
-            also = self._consequences(tenant, actions, leave)
+            also = self._outdated(tenant, _changed(actions), _revised(actions), leave)
             try:
                 written = self._batch(tenant, [*actions, *also], receipt, links, learnt)
                 break
@@ -334,8 +333,7 @@ class Writer:
                 if not also or last == TRIES - 1:
                     raise
         self._outdate(tenant, _changed(actions), _revised(actions), leave)
-        own = sum(not isinstance(action, Remove) for action in actions)
-        return list(written.records)[:own]
+        return list(written.records)[: len(actions)]
 
     def _outdate(
         self, tenant: str, changed: Sequence[str], handled: set[str], leave: Container[str]
@@ -347,17 +345,6 @@ class Writer:
                 return
             with suppress(NotFound):  # one of them has gone: look again
                 self._batch(tenant, missed)
-
-    def _consequences(
-        self, tenant: str, actions: Sequence[Action], leave: Container[str]
-    ) -> list[Action]:
-        gone = [action.id for action in actions if isinstance(action, Remove)]
-        erased = lineage.derived(self._store, tenant, gone) if gone else []
-        handled = {*gone, *(record.id for record in erased), *_revised(actions)}
-        return [
-            *(Remove(id=record.id) for record in erased),
-            *self._outdated(tenant, _changed(actions), handled, leave),
-        ]
 
     def _outdated(
         self, tenant: str, changed: Sequence[str], handled: set[str], leave: Container[str]

@@ -10,6 +10,7 @@ from remanence import __version__
 from remanence.clock import SystemClock
 from remanence.errors import NotFound
 from remanence.memory import Memory
+from remanence.model.document import OF_A_STORE
 from remanence.model.knowledge import Claim, Entity, Mention
 from remanence.operations.rendering import dumped
 from remanence.ports.store import Progress
@@ -106,6 +107,8 @@ def _line_of(one: Entity | Claim | Mention) -> dict[str, Any]:
 def _documents(memory: Memory, file: BinaryIO) -> int:
     done = 0
     for document, editions in memory.parts.store.scan_documents(memory.tenant):
+        if document.address.shelf in OF_A_STORE:
+            continue
         _write(file, document_line(document))
         for edition in editions:
             _write(file, edition_line(document.address, edition))

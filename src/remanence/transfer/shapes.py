@@ -11,7 +11,7 @@ from remanence.layers.snapshots import blocks, documents, memories
 from remanence.layers.snapshots.section import HEADS, PARTS, Part
 from remanence.layers.snapshots.snapshots import UNREADABLE, snapshot_of
 from remanence.model import accept
-from remanence.model.document import Address, Shelf
+from remanence.model.document import OF_A_STORE, Address, Shelf
 from remanence.model.memory import unit_interval
 from remanence.model.scope import check_name
 from remanence.model.session import ttl_of
@@ -21,6 +21,11 @@ Value = Mapping[str, Any]
 
 def check_shape(address: Address, value: Value) -> None:
     """Refuse a value that the layer of its shelf could not read."""
+    if address.shelf in OF_A_STORE:
+        raise InvalidInput(
+            f"Documents of the shelf {address.shelf} belong to the store they were made in; "
+            "leave them out."
+        )
     if address.shelf is Shelf.BLOCK and value.get("deleted") is True:
         return
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,12 +85,17 @@ class Parts:
     learner: Learner
 
     def clean_index(self, erased: Sequence[MemoryRecord]) -> None:
-        """Leave no trace of what was erased in the index; its file is only a cache."""
+        """Leave no trace of what was erased outside the store."""
+        self.clean({Reach(tenant=record.tenant, user_id=record.user_id) for record in erased})
+
+    def clean(self, reaches: Collection[Reach]) -> None:
+        """Leave no trace of what was erased in these scopes in the index, whose file is only a
+        cache, nor of any text in the embedder's."""
+        self.embedder.forget()
         if self.recall.index is None and self.index_kind in FOLLOWERS:
             with suppress(EmbedderError):
                 self.recall.vectors()
         if self.recall.index is not None:
-            reaches = {Reach(tenant=record.tenant, user_id=record.user_id) for record in erased}
             self.recall.index.flush([p for reach in reaches for p in self.store.partitions(reach)])
         elif self.index_file is not None:
             self.index_file.unlink(missing_ok=True)

@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from remanence.clock import SystemClock
 from remanence.config import Settings
 from remanence.errors import ConfigError, InvalidInput, NotFound
-from remanence.ports.store import Store
+from remanence.ports.store import Inherit, Store
 
 if TYPE_CHECKING:
     from remanence.store.postgres import PostgresStore
@@ -83,8 +84,23 @@ def check_there(url: str) -> None:
         )
 
 
-def restore_store(source: Path, settings: Settings) -> None:
-    """Put a backup in the place of the database that the settings name."""
+def restore_store(source: Path, settings: Settings, receipts: Path | None = None) -> int:
+    """Put a backup in the place of the database that the settings name.
+
+    What was erased since, as that database and the file beside it know, and as receipts that were
+    exported tell, is not brought back; how many memories that were.
+    """
+    from remanence.layers.erasure.heritage import Heritage
+    from remanence.layers.erasure.tombstones import read_receipts
+    from remanence.wiring.erasures import tombstones_of, unlearnt
+
+    given = [] if receipts is None else read_receipts(Path(receipts))
+    heritage = Heritage(SystemClock(), tombstones_of(settings), given, unlearnt)
+    _restore(source, settings, heritage)
+    return heritage.erased
+
+
+def _restore(source: Path, settings: Settings, inherit: Inherit) -> None:
     if is_server(settings.database_url):
         from remanence.store.postgres import restore as restore_postgres
 
@@ -94,13 +110,14 @@ def restore_store(source: Path, settings: Settings) -> None:
             timeout_s=settings.server_timeout_s,
             statement_timeout_s=settings.statement_timeout_s,
             tls=settings.tls,
+            inherit=inherit,
         )
     from remanence.store.sqlite import restore
 
     path = database_path(settings.database_url)
     if path == MEMORY:
         raise ConfigError("A backup is restored into a file; give --db a path.")
-    return restore(source, Path(path))
+    return restore(source, Path(path), inherit)
 
 
 def is_server(url: str) -> bool:

@@ -1,0 +1,148 @@
+"""Erasing: what goes and in which order, so that what is cut off anywhere can be completed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TypeAlias
+from uuid import UUID
+
+from remanence.clock import Clock
+from remanence.layers.erasing import erase_documents
+from remanence.layers.erasure.closure import Account, left_of
+from remanence.layers.erasure.receipts import begun, shelving, signed
+from remanence.layers.erasure.tombstones import Tombstones
+from remanence.layers.sessions import Sessions
+from remanence.model.erasure import Asked, By, Erasure, Stage
+from remanence.model.memory import MemoryRecord
+from remanence.model.scope import Reach
+from remanence.ports.store import Store
+from remanence.remember.removing import remove
+
+Clean: TypeAlias = Callable[[Collection[Reach]], object]
+Unlearn: TypeAlias = Callable[[Sequence[str]], Mapping[str, int]]
+
+
+def nothing_unlearnt(ids: Sequence[str]) -> Mapping[str, int]:
+    """For memories that nothing was learnt from."""
+    return {}
+
+
+class Eraser:
+    """Erases memories of a tenant with all that tells of them, and gives the receipt.
+
+    `clean` clears what is kept outside the store for a scope (index files, caches); `unlearn` takes
+    erased memories out of what was trained on them, and counts that. The rows go in one transaction
+    with the note that they do; what follows it is done again if it was cut off, by `settle`.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        sessions: Sessions,
+        tenant: str,
+        clock: Clock,
+        new_id: Callable[[], UUID],
+        *,
+        clean: Clean,
+        unlearn: Unlearn = nothing_unlearnt,
+        tombstones: Tombstones | None = None,
+    ) -> None:
+        self._store = store
+        self._sessions = sessions
+        self._tenant = tenant
+        self._clock = clock
+        self._new_id = new_id
+        self._clean = clean
+        self._unlearn = unlearn
+        self._tombstones = tombstones
+
+    def erase(self, records: Sequence[MemoryRecord], asked: Asked) -> Erasure:
+        """Erase these records, and by scope all else that it holds; the receipt."""
+        self.settle()
+        receipt = self._begun(asked)
+        if asked.by is not By.SCOPE:
+            return self._carried_out(receipt, records)
+        with self._store.alone(_named(receipt)):
+            self._store.put(self._tenant, shelving(signed(self._store, receipt)))
+            return self._carried_out(receipt, records)
+
+    def settle(self) -> int:
+        """Complete erasures that were cut off; how many."""
+        settled = 0
+        for receipt in begun(self._store, self._tenant):
+            with self._store.alone(_named(receipt)) as free:
+                if free:
+                    left = left_of(self._store, receipt)
+                    self._carried_out(receipt, left, until=receipt.at)
+                    settled += 1
+        return settled
+
+    def _begun(self, asked: Asked) -> Erasure:
+        at = self._clock.now().astimezone(UTC)
+        copies = f"Backups, exports and snapshots of the disk made before {at:%Y-%m-%d %H:%M} UTC."
+        return Erasure(
+            id=str(self._new_id()),
+            at=at,
+            tenant=self._tenant,
+            asked=asked,
+            store=self._store.kind,
+            identity=self._store.identity,
+            status=Stage.BEGUN,
+            remains=(*self._store.leftovers, copies),
+        )
+
+    def _carried_out(
+        self, receipt: Erasure, records: Sequence[MemoryRecord], until: datetime | None = None
+    ) -> Erasure:
+        account = Account(self._store, receipt, records)
+        remove(self._store, self._clock, records, account)
+        self._store.renew_dictionaries(self._tenant)  # what a crash left of them
+        if receipt.asked.by is By.SCOPE:
+            account.add(**swept(self._store, self._sessions, receipt, until))
+        self._clean(_reaches(account, until))
+        self._sessions.drop(account.gone.values())
+        account.add(**self._unlearn(account.receipt.ids))
+        done = signed(self._store, replace(account.receipt, status=Stage.COMPLETED))
+        if self._tombstones is not None:
+            self._tombstones.add(done)
+        self._store.put(self._tenant, shelving(done))
+        return done
+
+
+def swept(
+    store: Store, sessions: Sessions | None, receipt: Erasure, until: datetime | None
+) -> dict[str, int]:
+    """Erase what a scope holds besides memories, up to a moment if one is given; how much."""
+    reach = receipt.asked.reach(receipt.tenant)
+    documents = erase_documents(store, sessions, reach, until)
+    if until is None or not _known_since(store, reach, until):
+        return {"documents": documents, "claims": store.forget_knowledge(reach)}
+    return {"documents": documents, "claims": _unknown(store, reach, until)}
+
+
+def _known_since(store: Store, reach: Reach, moment: datetime) -> bool:
+    latest = store.claims(reach, limit=1, newest_first=True)
+    return bool(latest) and latest[0].recorded_at > moment
+
+
+def _unknown(store: Store, reach: Reach, until: datetime) -> int:
+    """Erase the claims of a scope that were recorded up to a moment; how many."""
+    gone = 0
+    while page := [one for one in store.claims(reach, limit=1_000) if one.recorded_at <= until]:
+        store.unknow(reach.tenant, [one.id for one in page])
+        gone += len(page)
+    return gone
+
+
+def _reaches(account: Account, until: datetime | None) -> set[Reach]:
+    """Whose partitions were touched; anyone's, where it is not known any more."""
+    tenant = account.receipt.tenant
+    if until is not None:
+        return {Reach(tenant=tenant, all_users=True)}
+    return {Reach(tenant=tenant, user_id=one.user_id) for one in account.gone.values()}
+
+
+def _named(receipt: Erasure) -> str:
+    return f"erasure {receipt.id}"

@@ -1,0 +1,111 @@
+"""Erasure wired to the parts of a memory: its index, its caches, the file beside its database."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from remanence.clock import Clock, SystemClock
+from remanence.config import Settings
+from remanence.errors import StoreError
+from remanence.layers.erasing import erase_copies
+from remanence.layers.erasure import Eraser, Tombstones
+from remanence.layers.erasure.eraser import Unlearn, nothing_unlearnt
+from remanence.layers.erasure.heritage import Heritage
+from remanence.layers.erasure.receipts import is_known, is_signed
+from remanence.layers.erasure.tombstones import SUFFIX
+from remanence.layers.sessions import Sessions
+from remanence.model.memory import MemoryRecord
+from remanence.ports.store import Store
+from remanence.wiring.stores import MEMORY, database_path, is_server
+
+if TYPE_CHECKING:
+    from remanence.wiring import Parts
+
+_log = logging.getLogger(__name__)
+
+
+def tombstones_of(settings: Settings) -> Tombstones | None:
+    """The file beside a database that is a file."""
+    if is_server(settings.database_url):
+        return None
+    path = database_path(settings.database_url)
+    return None if path == MEMORY else Tombstones(Path(f"{path}{SUFFIX}"))
+
+
+def make_eraser(
+    parts: Parts,
+    settings: Settings,
+    sessions: Sessions,
+    tenant: str,
+    clock: Clock,
+    new_id: Callable[[], UUID],
+    unlearn: Unlearn = nothing_unlearnt,
+) -> Eraser:
+    """What erases memories of a tenant from all parts."""
+    return Eraser(
+        parts.store,
+        sessions,
+        tenant,
+        clock,
+        new_id,
+        clean=parts.clean,
+        unlearn=unlearn,
+        tombstones=tombstones_of(settings),
+    )
+
+
+def unlearnt(store: Store, tenant: str, ids: Sequence[str]) -> Mapping[str, int]:
+    """Remove adapters that learned from these memories from a store; how many."""
+    from remanence.learn.versions import Versions
+
+    gone = Versions(store, tenant).unlearn(ids, SystemClock().now())
+    return {"adapters": sum(gone.values())}
+
+
+def settle_erasures(
+    parts: Parts, settings: Settings, tenant: str, clock: Clock, new_id: Callable[[], UUID]
+) -> None:
+    """Complete what was cut off, and erase anew what an older file brought back.
+
+    A store that cannot be read or written now opens all the same; it is settled another time.
+    """
+    store = parts.store
+    sessions = Sessions(
+        store,
+        tenant,
+        clock,
+        settings.session_ttl_s,
+        parts.sessions,
+        _unread,
+        new_id=new_id,
+        erased=lambda address: erase_copies(store, tenant, [address]),
+    )
+    try:
+        make_eraser(
+            parts, settings, sessions, tenant, clock, new_id, partial(unlearnt, store, tenant)
+        ).settle()
+        follow_tombstones(store, settings, clock)
+    except StoreError as error:
+        _log.warning("Erasures that were cut off are still to be completed: %s", error)
+
+
+def follow_tombstones(store: Store, settings: Settings, clock: Clock) -> int:
+    """Erase what came back with an older file that was put in the database's place; how many."""
+    tombstones = tombstones_of(settings)
+    last = None if tombstones is None else tombstones.last()
+    if tombstones is None or last is None or is_known(store, last):
+        return 0
+    heritage = Heritage(clock, unlearn=unlearnt)
+    if heritage.inherit(store, [one for one in tombstones.read() if is_signed(store, one)]):
+        store.compact()
+    return heritage.erased
+
+
+def _unread(session_id: str, *, user_id: str | None = None, limit: int = 100) -> list[MemoryRecord]:
+    """The messages of a session, where none are read."""
+    return []
