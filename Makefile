@@ -11,7 +11,7 @@ run: model
 	@$(BIN)/rem demo
 
 test: model services
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2 --dist loadgroup --durations 25
 
 # Against a real model. llama.cpp compiles for minutes, so it gets an environment of its own.
 test-llm: model .venv-llm/.installed

@@ -2,10 +2,11 @@
 
     python bench/redundancy.py --data ../shared/bench
 
-Half of the memories are LoCoMo's development turns, each said four times with small rewordings;
-the rest are sentences by templates, each in four wordings. One process fills the memory (vectors
-are stored with it), another on one core runs the merge step and is timed. A question's gold counts
-as found if the memory itself, one of its copies, or what they were merged into comes back.
+Half of the memories are LoCoMo's development conversations, each imported four times with small
+rewordings; the rest are notes of no session by templates, each in four wordings. One process fills
+the memory (vectors are stored with it), another on one core runs the merge step and is timed. A
+question's gold counts as found if the memory itself, one of its copies, or what they were merged
+into comes back.
 """
 
 from __future__ import annotations
@@ -115,7 +116,10 @@ def fill(
 def _said_again(
     corpus: Corpus, copy: int, ways: dict[str, str], rng: random.Random
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Copies are said up to three days later, in sessions of their own; one is an import again."""
+    """Each copy is the conversation imported again, so in the same sessions.
+
+    One has the times of the first, as an export gives them; those of the others are days later.
+    """
     later = timedelta(days=0 if copy <= 1 else copy)
     for turn in corpus.turns:
         message = turn.message()
@@ -124,7 +128,7 @@ def _said_again(
             message["id"] = f"{turn.id}#{copy}"
             ways[f"{corpus.name}/{turn.id}#{copy}"] = how
         message["at"] = turn.at + later
-        yield f"{turn.session}" + (f"#{copy}" if copy else ""), message
+        yield turn.session, message
 
 
 def _by_session(

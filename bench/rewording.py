@@ -11,6 +11,8 @@ from itertools import product
 _WORDS = {
     "n": """Ana Ben Carla Dmitri Elena Farid Greta Hugo Ines Jonas Kira Luis Mona Nils Olga Pablo
     Quinn Rosa Sven Tilda Umar Vera Walter Xenia Yusuf Zoe""",
+    "f": """Abel Brandt Costa Duarte Ekman Ferro Gruber Holm Ivanov Jansen Keller Lund Moreau
+    Novak Ortiz Petrov Quist Ricci Sauer Toth Urban Vidal Weiss Yilmaz Zeman""",
     "p": """Lisbon Oslo Turin Ghent Bilbao Krakow Graz Lyon Aarhus Bergen Porto Malmo Sofia Tartu
     Nantes Cadiz Split Basel Leeds Ulm Brno Kosice Trento""",
     "o": "car lamp desk guitar camera tent piano kayak bicycle sofa",
@@ -21,7 +23,7 @@ _SLOTS = {slot: words.split() for slot, words in _WORDS.items()}
 _NUMBERS = (("two", "2"), ("three", "3"), ("four", "4"), ("seven", "7"), ("twelve", "12"))
 
 # Ways to say one thing, the first of them the original, then a question that it answers. The last
-# of each says it in words that rules do not take for the same.
+# of each says it in words that rules do not take for the same, and so do some of the others.
 _TEMPLATES = (
     (
         "{n} bought a {c} {o} in {p}.",
@@ -83,13 +85,17 @@ class Group:
 
 
 def written(count: int, copies: int, rng: random.Random) -> Iterator[Group]:
-    """So many different things; nine copies of ten are in words that rules can follow."""
-    combined = list(product(_TEMPLATES, _SLOTS["n"], _SLOTS["p"]))
+    """So many different things; nine copies of ten are in words that rules may follow.
+
+    Of a person each template tells one thing at most. Were it two, in Lisbon and then in Oslo, the
+    later would be news and not a copy: merging keeps what was said before and after it apart.
+    """
+    combined = list(product(_TEMPLATES, _SLOTS["n"], _SLOTS["f"]))
     rng.shuffle(combined)
-    for template, name, place in combined[:count]:
+    for template, name, family in combined[:count]:
         word, digits = rng.choice(_NUMBERS)
         slots = {slot: rng.choice(words) for slot, words in _SLOTS.items()}
-        slots |= {"n": name, "p": place, "w": word, "d": digits}
+        slots |= {"n": f"{name} {family}", "w": word, "d": digits}
         said = [text.format(**slots) for text in template]
         near = [said[0], said[1], said[2], said[3]]
         chosen = [said[4] if rng.random() < 0.1 else rng.choice(near) for _ in range(copies)]

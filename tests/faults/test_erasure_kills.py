@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from remanence import Memory
+from remanence import Memory, State
 from remanence.layers.erasure import Erasures, Tombstones
 from remanence.model.erasure import Stage
 from remanence.store.sqlite import SqliteStore, restoring
@@ -109,6 +109,44 @@ def test_an_erasure_is_whole_or_not_begun(database: str, how: str) -> None:
             break
     assert not dead
     assert erased > 1
+
+
+@pytest.mark.parametrize("erase", [True, False])
+def test_what_was_merged_from_elsewhere_is_never_hidden(database: str, erase: bool) -> None:
+    moments = moments_of(database)
+    with Memory(database) as memory:
+        pairs = [
+            [
+                memory.add(text, user_id=f"u{at}", session_id=where, importance=importance).id
+                for text, where, importance in (
+                    ("Ana likes tea.", "A", 0.6),
+                    ("Ana likes tea", "B", 0.5),
+                )
+            ]
+            for at in moments
+        ]
+        memory.sleep.run("merge")
+        assert memory.count(all_users=True) == len(pairs)
+        places = steps(memory)
+
+    def forget(user: str) -> None:
+        Memory(database).forget(user_id=user, session_id="A", erase=erase)
+
+    done = 0
+    for at, (survivor, other) in zip(moments, pairs, strict=True):
+        dead = killed(at, places, lambda user=f"u{at}": forget(user))  # type: ignore[misc]
+        with Memory(database) as memory:
+            found = {
+                r.id: r.state for r in memory.parts.store.get(memory.tenant, [survivor, other])
+            }
+        stands = found.get(survivor) == State.ACTIVE
+        assert found[other] == State.ACTIVE or stands
+        done += not stands
+        if not dead:
+            assert not stands
+            break
+    assert not dead
+    assert done >= 1
 
 
 def moments_of(database: str, few: Sequence[int] = (0, 1, 2, 5, 8, MOST)) -> Sequence[int]:

@@ -17,7 +17,7 @@ from remanence.model.scope import Reach
 from remanence.model.sleep import ForgetPolicy, Night, Plan, SleepPolicy
 from remanence.model.write import Batch, Remove, Revise
 from remanence.ports.store import Store
-from remanence.remember.lineage import SUMMARISES
+from remanence.remember.lineage import MERGED_INTO, SUMMARISES
 from remanence.sleep.forgetting import Erasing, Forgetting, forecast
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
@@ -255,6 +255,26 @@ def test_what_sleep_archived_long_ago_is_erased_if_the_policy_says_so(store: Sto
     assert not store.get("t", [records["faded"].id])
     assert step.run(night(policy)).counts == {"erased": 0, "capped": 0}
     assert step.undo(night(policy)) == 0
+
+
+@pytest.mark.parametrize("protected", [{"pinned": True}, {"source": "user"}])
+def test_what_stands_for_a_protected_memory_stays(store: Store, protected: dict[str, Any]) -> None:
+    standing, faded, plain = slight("standing", 200), slight("faded", 200), slight("plain", 200)
+    add(store, standing, faded, plain)
+    for n, record in enumerate((standing, faded, plain)):
+        how = {} if record is plain else protected
+        one = slight(f"{n}", 200, state=State.ARCHIVED, superseded_by=record.id, **how)
+        add(store, one)
+        link = Association(
+            source=one.id, target=record.id, type=MERGED_INTO, strength=1.0, created_at=NOW
+        )
+        store.associate("t", link)
+    assert planned(store, Forgetting(store).plan(night())) == ["plain"]
+    assert [one.excerpt for one in forecast(store, night()).first] == ["plain"]
+    write(store, *(_fade(record, NOW - timedelta(days=100)) for record in (faded, plain)))
+    policy = SleepPolicy(cap=1, forget=ForgetPolicy(erase_after_days=30))
+    assert erasing(store).run(night(policy)).counts["erased"] == 1
+    assert texts(store.get("t", [standing.id, faded.id, plain.id])) == ["standing", "faded"]
 
 
 def test_a_run_erases_no_more_than_its_share(store: Store) -> None:

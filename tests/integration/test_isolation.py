@@ -168,6 +168,7 @@ TRIES: dict[str, Callable[[House, str], list[Callable[[], object]]]] = {
         lambda: h.ours.dissociate(x, h.other if x == h.id else UNKNOWN[:-1] + "1"),
         lambda: h.ours.dissociate(h.own, x),
     ],
+    "compact": lambda h, x: [h.ours.compact],
     "doctor": lambda h, x: [h.ours.doctor, lambda: h.ours.doctor(repair=True)],
     "feedback": lambda h, x: [lambda: h.ours.feedback(x, useful=False)],
     "find": lambda h, x: [
@@ -404,6 +405,7 @@ TRIES |= {
     "sleep.resume": lambda h, x: [h.ours.sleep.resume],
     "sleep.run": lambda h, x: [h.ours.sleep.run, lambda: h.ours.sleep.run(user_id="ana")],
     "sleep.show": lambda h, x: [lambda: h.ours.sleep.show(h.run)],
+    "sleep.undo_night": lambda h, x: [h.ours.sleep.undo_night],
     "sleep.undo": lambda h, x: [lambda: h.ours.sleep.undo(h.run)],
     "snapshots.delete": lambda h, x: [lambda: h.ours.snapshots.delete("before", **ANA)],
     "snapshots.diff": lambda h, x: [lambda: h.ours.snapshots.diff("before", **ANA)],

@@ -98,14 +98,19 @@ def _aged(memory: Memory, user: str) -> dict[str, str]:
     """Memories by what should happen to them when those older than 30 days are cleaned up."""
     clock: Any = memory._clock
     made = {}
-    for name, days, importance, pinned in (
-        ("old and slight", 60, 0.1, False),
-        ("old and important", 60, 0.9, False),
-        ("old and pinned", 60, 0.1, True),
-        ("new and slight", 5, 0.1, False),
+    for name, days, importance, how in (
+        ("old and slight", 60, 0.1, {}),
+        ("old and important", 60, 0.9, {}),
+        ("old and pinned", 60, 0.1, {"pinned": True}),
+        ("old and stated", 60, 0.1, {"source": "user"}),
+        ("old and summed up", 60, 0.1, {"origin": "summary"}),
+        ("old and distilled", 60, 0.1, {"origin": "sleep"}),
+        ("old and heard", 60, 0.1, {"source": "web", "origin": "mail"}),
+        ("new and slight", 5, 0.1, {}),
     ):
         clock.at = NOW - timedelta(days=days)
-        record = memory.add(name, user_id=user, importance=importance, pinned=pinned)
+        given: dict[str, Any] = how
+        record = memory.add(name, user_id=user, importance=importance, **given)
         made[record.id] = name
     clock.at = NOW - timedelta(days=1)
     told = memory.add(
@@ -119,11 +124,11 @@ def test_cleanup_tells_first_and_archives_when_asked(kept: Memory, user: str) ->
     names = _aged(kept, user)
     told = kept.cleanup(user_id=user)
     assert told.dry_run
-    assert [names[record.id] for record in told.memories] == ["old and slight"]
-    assert kept.count(user_id=user) == 5
+    assert [names[record.id] for record in told.memories] == ["old and slight", "old and heard"]
+    assert kept.count(user_id=user) == 9
     done = kept.cleanup(user_id=user, dry_run=False)
-    assert done.count == 1
-    assert kept.count(user_id=user) == 4
+    assert done.count == 2
+    assert kept.count(user_id=user) == 7
     assert kept.get(done.memories[0].id).state == State.ARCHIVED
     assert kept.cleanup(user_id=user, dry_run=False).count == 0
 
@@ -132,7 +137,7 @@ def test_cleanup_stays_with_its_user(kept: Memory, user: str) -> None:
     _aged(kept, f"{user} a")
     _aged(kept, f"{user} b")
     kept.cleanup(user_id=f"{user} a", dry_run=False)
-    assert kept.count(user_id=f"{user} b") == 5
+    assert kept.count(user_id=f"{user} b") == 9
 
 
 @pytest.mark.parametrize("days", [-1, float("nan"), "30", None, True])

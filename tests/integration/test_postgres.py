@@ -532,7 +532,7 @@ class TestDoctor:
             ("DELETE FROM labels WHERE name = 'a'", "labels"),
             ("DELETE FROM vectors", "vectors"),
             ("UPDATE pieces SET memory = memory + 1000", "stray pieces"),
-            ("UPDATE pieces SET vector = 'short'", "size of pieces"),
+            ("UPDATE pieces SET vector = 'shorter'", "size of pieces"),
             ("DELETE FROM pieces", "memories outside the embedding queue"),
             (
                 "INSERT INTO pending SELECT tenant, embedder, memory FROM pieces WHERE part = 0",

@@ -64,9 +64,18 @@ def test_what_has_run_out_is_removed(kept: Memory, clock: FixedClock) -> None:
     clock.at = BEGIN + timedelta(days=1)
     counts = upkept(kept).counts
     assert (counts["sessions_removed"], counts["working_removed"]) == (1, 1)
-    assert counts["runs_removed"] == 1
+    assert not kept.parts.store.documents(kept.tenant, [old])
     assert [one.id for one in kept.sessions.active()] == ["s2"]
     assert len(kept.sleep.log()) == 1
+
+
+def test_a_present_that_is_to_come_removes_no_account(kept: Memory) -> None:
+    kept.add("Ana likes tea.")
+    (merged,) = kept.sleep.run(["merge"])
+    (run,) = kept.sleep.run(["upkeep"], now=BEGIN + timedelta(days=300))
+    assert run.status is Status.COMPLETED
+    assert len(kept.sleep.log()) == 2
+    assert kept.sleep.undo(merged.id).status is Status.UNDONE
 
 
 def test_a_clock_that_is_doubted_removes_no_session(kept: Memory, clock: FixedClock) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -87,6 +88,56 @@ def test_the_export_holds_the_examples(store: SqliteStore, tuning: Tuning, tmp_p
     assert tuning.export_chat(tmp_path / "chats.jsonl") == 1
     [line] = (tmp_path / "chats.jsonl").read_text().splitlines()
     assert [one["role"] for one in json.loads(line)["messages"]] == ["user", "assistant"]
+    assert stat.S_IMODE((tmp_path / "chats.jsonl").stat().st_mode) == 0o600
+    remember(store, "Bo keeps bees behind the house")
+    with pytest.raises(InvalidInput, match="exists already"):
+        tuning.export_chat(tmp_path / "chats.jsonl")
+    assert (tmp_path / "chats.jsonl").read_text().splitlines() == [line]
+    assert tuning.export_chat(tmp_path / "chats.jsonl", overwrite=True) == 2
+
+
+def test_examples_are_limited_and_the_export_is_not(
+    store: SqliteStore, tuning: Tuning, tmp_path: Path
+) -> None:
+    for number in range(5):
+        remember(store, f"Ana planted tree {number} in the orchard")
+    assert len(tuning.examples(limit=2)) == 2
+    assert len(tuning.examples()) == 5
+    assert tuning.export_chat(tmp_path / "chats.jsonl") == 5
+    with pytest.raises(InvalidInput, match="limit"):
+        tuning.examples(limit=0)
+
+
+def test_a_memory_that_is_not_so_any_more_is_not_taught(
+    store: SqliteStore, facts: Facts, tuning: Tuning
+) -> None:
+    old, new, wrong = (
+        remember(store, f"Nora {said} by the sea", user_id="nora")
+        for said in ("lives in Bristol", "lives in Ghent", "works at Kestrel")
+    )
+    for source, city, day in ((old, "Bristol", 1), (new, "Ghent", 20)):
+        at = datetime(2026, 2, day, tzinfo=UTC)
+        facts.add("Nora", "lives in", city, source=source, observed_at=at, user_id="nora")
+    job = facts.add("Nora", "works at", "Kestrel", source=wrong, user_id="nora")
+    for id, query in ((old, "what before?"), (new, "what now?"), (wrong, "which job?")):
+        store.note_feedback("t", id, useful=True, query=query, at=NOW)
+    before = tuning.examples(user_id="nora", parts=["feedback", "memories"])
+    assert {one.memories for one in before} == {(new,), (wrong,)}
+    facts.retract(job.id)
+    told = tuning.examples(user_id="nora", parts=["feedback", "memories"])
+    assert [one.memories for one in told] == [(new,), (new,)]
+
+
+def test_an_age_is_a_persons_and_grows_old(
+    store: SqliteStore, facts: Facts, tuning: Tuning
+) -> None:
+    said = remember(store, "Budget is 12,000 euros and Ana is 34", user_id="u")
+    given: dict[str, Any] = {"source": said, "user_id": "u", "subject_type": "person"}
+    facts.add("Budget", "age", "12", **given)
+    facts.add("Ana", "age", "34", **given)
+    facts.add("Bo", "age", "61", observed_at=datetime(2025, 1, 1, tzinfo=UTC), **given)
+    told = tuning.examples(user_id="u", parts=["facts"])
+    assert [(one.question, one.answer) for one in told] == [("How old is Ana?", "34")]
 
 
 def manifest(run: str, *memories: str, state: AdapterState = AdapterState.READY) -> Manifest:

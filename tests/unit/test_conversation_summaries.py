@@ -20,9 +20,10 @@ from remanence.model.embedding import Fingerprint
 from remanence.model.filter import Compare
 from remanence.model.hit import Hits
 from remanence.model.memory import Kind, MemoryRecord, State
+from remanence.model.origins import ORIGIN
 from remanence.model.scope import Reach
 from remanence.model.write import Remove
-from remanence.remember.lineage import ORIGIN, SOURCES
+from remanence.remember.lineage import SOURCES
 from remanence.remember.tool_calls import OF_MEMORY
 from remanence.remember.writer import Writer
 from remanence.store.sqlite import SqliteStore

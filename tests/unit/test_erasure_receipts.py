@@ -21,10 +21,11 @@ from remanence.layers.erasure.tombstones import read_receipts
 from remanence.layers.sessions import Sessions
 from remanence.model.erasure import Asked, By, Erasure, Stage
 from remanence.model.memory import Association, Kind, MemoryRecord, State
+from remanence.model.origins import SLEEP
 from remanence.model.scope import Reach
 from remanence.ports.store import Store
 from remanence.remember import lineage
-from remanence.remember.lineage import MERGED_INTO, SLEEP, SOURCES, SUMMARISES
+from remanence.remember.lineage import MERGED_INTO, SOURCES, SUMMARISES
 from remanence.remember.removing import remove
 from remanence.store.sqlite import SqliteStore
 from remanence.testing.store_suites.making import NOW, add, block, memory, pieces, put

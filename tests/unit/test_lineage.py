@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -13,14 +13,29 @@ import pytest
 from remanence.clock import FixedClock
 from remanence.errors import EmbedderUnavailable, NotFound
 from remanence.model.embedding import Fingerprint
-from remanence.model.memory import Kind, MemoryRecord, State
+from remanence.model.filter import Both, Either, Not, parse_filter
+from remanence.model.memory import Association, Kind, MemoryRecord, State
+from remanence.model.origins import ORIGIN
 from remanence.model.scope import Reach
-from remanence.model.write import Batch, Remove, Written
+from remanence.model.write import Batch, Remove, Revise, Written
 from remanence.remember import lineage
-from remanence.remember.lineage import ORIGIN, SOURCES, derived, made_of, sources_of, torn, whole
+from remanence.remember.archiving import put_away
+from remanence.remember.lineage import (
+    MERGED_INTO,
+    SOURCES,
+    derived,
+    made_of,
+    merged,
+    sheltering,
+    sources_of,
+    torn,
+    whole,
+)
+from remanence.remember.removing import remove
+from remanence.remember.unmerging import as_active, hidden
 from remanence.remember.writer import Writer
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.store_suites.making import FINGERPRINT, NOW, add, memory
+from remanence.testing.store_suites.making import FINGERPRINT, NOW, add, memory, revise
 
 ALL = Reach(tenant="t", all_users=True)
 
@@ -298,6 +313,125 @@ def test_a_change_may_leave_summaries_standing(store: Interrupted, writer: Write
         *("archived", "active", "archived", "archived"),
     ]
     assert [revision.verb for revision in store.history("t", segment.id)] == ["added", "outdated"]
+
+
+def merge(store: SqliteStore, one: MemoryRecord, into: MemoryRecord) -> None:
+    gone = {"state": State.ARCHIVED, "superseded_by": into.id}
+    link = Association(
+        source=one.id, target=into.id, type=MERGED_INTO, strength=1.0, created_at=NOW
+    )
+    change = Revise(id=one.id, changes=gone, verb="merged", at=NOW)
+    SqliteStore.write(store, Batch(tenant="t", at=NOW, actions=(change,), links=(link,)))
+
+
+def ids(records: Iterable[MemoryRecord]) -> set[str]:
+    return {record.id for record in records}
+
+
+def test_only_what_rests_counts_as_merged(store: Interrupted) -> None:
+    top, one, two, low = said(store, "top", "one", "two", "low")
+    for original, into in ((one, top), (two, top), (low, one)):
+        merge(store, original, into)
+    assert ids(merged(store, "t", [top.id])) == {one.id, two.id, low.id}
+    revise(store, one.id, state=State.ACTIVE)
+    assert ids(merged(store, "t", [top.id])) == {two.id}
+    assert ids(merged(store, "t", [one.id])) == {low.id}
+    assert ids(hidden(store, store.get("t", [top.id, one.id, two.id, low.id]))) == {two.id, low.id}
+
+
+def test_what_stands_for_a_protected_memory_is_known(store: Interrupted) -> None:
+    top, middle, low, other, plain = said(store, "top", "middle", "low", "other", "plain")
+    for original, into in ((middle, top), (low, middle), (plain, other)):
+        merge(store, original, into)
+    every = [top.id, other.id, middle.id]
+    assert sheltering(store, "t", every) == set()
+    revise(store, low.id, pinned=True)
+    assert sheltering(store, "t", every) == {top.id, middle.id}
+    assert sheltering(store, "t", [top.id]) == {top.id}
+    assert sheltering(store, "x", every) == set()
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_what_is_merged_at_that_very_moment_comes_back(store: Interrupted, alone: bool) -> None:
+    top, one, own = said(store, "top", "one", "own")
+    merge(store, own, top)
+    by_hand = said(store, "superseded by its owner")[0]
+    revise(store, by_hand.id, state=State.ARCHIVED, superseded_by=top.id)
+    store.before_write = lambda: merge(store, one, top)
+    remove(store, FixedClock(NOW), [top], alone=alone)
+    kept = "active" if alone else "gone"
+    assert states(store, top, own, one, by_hand) == ["gone", kept, "active", "archived"]
+    assert store.get("t", [one.id])[0].superseded_by is None
+
+
+def test_what_was_changed_meanwhile_is_not_brought_back_twice(store: Interrupted) -> None:
+    top, one, two = said(store, "top", "one", "two")
+    merge(store, one, top)
+    merge(store, two, top)
+    store.before_write = lambda: [
+        revise(store, one.id, state=State.ACTIVE, superseded_by=None),
+        SqliteStore.write(store, _removal(two)),
+    ]
+    remove(store, FixedClock(NOW), [top], alone=True)
+    assert states(store, top, one, two) == ["gone", "active", "gone"]
+    assert [r.verb for r in store.history("t", one.id)].count("unmerged") == 0
+
+
+def test_what_is_cut_off_hides_nothing(store: Interrupted, writer: Writer) -> None:
+    top, one = said(store, "top", "one")
+    merge(store, one, top)
+    top, one = store.get("t", [top.id, one.id])
+
+    def cut_off() -> None:
+        def again() -> None:
+            raise KeyboardInterrupt
+
+        store.before_write = again
+
+    store.before_write = cut_off
+    with pytest.raises(KeyboardInterrupt):
+        put_away(store, writer, FixedClock(NOW), [top], alone=True)
+    assert states(store, top, one) == ["active", "active"]
+
+
+def test_what_is_merged_again_while_its_survivor_is_put_away(
+    store: Interrupted, writer: Writer
+) -> None:
+    top, one = said(store, "top", "one")
+    store.before_write = lambda: merge(store, one, top)
+    back = put_away(store, writer, FixedClock(NOW), [top], alone=True)
+    assert [record.id for record in back] == [one.id]
+    assert states(store, top, one) == ["archived", "active"]
+    assert put_away(store, writer, FixedClock(NOW), [], alone=True) == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "holds"),
+    [
+        ("active", True),
+        ("archived", False),
+        ({"ne": "archived"}, True),
+        ({"in": ["active", "superseded"]}, True),
+        ({"not_in": ["active"]}, False),
+        ({"exists": True}, True),
+        ({"exists": False}, False),
+        ({"gt": "active"}, False),
+        ({"lte": "archived"}, True),
+    ],
+)
+def test_a_filter_asks_as_if_it_were_active(asked: Any, holds: bool) -> None:
+    always, never = Both(()), Either(())
+    state, team = {"field.state": asked}, {"team": "sales"}
+    own = parse_filter(team)
+    assert own is not None
+    assert as_active(parse_filter(state)) == (always if holds else never)
+    assert as_active(parse_filter({"not": state})) == Not(always if holds else never)
+    assert as_active(parse_filter({"or": [state, team]})) == Either(
+        (always if holds else never, own)
+    )
+    assert as_active(parse_filter({**state, **team})) == Both((always if holds else never, own))
+    assert as_active(own) == own
+    assert as_active(None) == always
 
 
 def _removal(record: MemoryRecord) -> Batch:

@@ -114,7 +114,7 @@ def _command(operation: Operation) -> Callable[..., None]:
         with guarded(form):
             request = request_of(operation, given)
             opened = opening(context, extra["database"], extra["tenant"])
-            with opened.memory(create=operation.verb.startswith(CREATING)) as memory:
+            with opened.memory(create=_creates(operation)) as memory:
                 if extra["preview"]:
                     answer(sleeping.foresee(memory, request.user_id), form, None, _show_preview)
                     return
@@ -128,6 +128,10 @@ def _command(operation: Operation) -> Callable[..., None]:
 
     with_signature(call, _signature(operation))
     return call
+
+
+def _creates(operation: Operation) -> bool:
+    return operation.verb.startswith(CREATING) and operation.layer != "schedules"
 
 
 def _signature(operation: Operation) -> list[inspect.Parameter]:

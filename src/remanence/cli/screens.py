@@ -21,6 +21,7 @@ from remanence.operations.responses import (
     Examination,
     Forgotten,
     Found,
+    Freed,
     History,
     Memories,
     Neighbours,
@@ -93,7 +94,9 @@ def _(answer: Forgotten | Cleanup, explain: bool = False) -> None:
     erased = getattr(answer, "erased", False)
     note(_counted(len(answer.memories), answer.dry_run, "erased" if erased else "archived"))
     if receipt := getattr(answer, "receipt", None):
-        note(f"Receipt {receipt.id}: `rem erasures get {receipt.id}` shows it.")
+        along = receipt.counts.get("derived", 0) + receipt.counts.get("merged", 0)
+        more = f" {along:,} that came of them went too." if along else ""
+        note(f"Receipt {receipt.id}: `rem erasures get` shows it.{more}")
 
 
 @show.register
@@ -144,6 +147,11 @@ def _(answer: Examination, explain: bool = False) -> None:
         say(Text.assemble(mark, f"{each.check}: {state}", (f"  {each.detail}", "dim")))
     if not answer.healthy:
         note("Run `rem doctor --repair` to mend what can be mended.")
+
+
+@show.register
+def _(answer: Freed, explain: bool = False) -> None:
+    say(f"Compacted; {answer.bytes:,} bytes came free.")
 
 
 @show.register

@@ -13,7 +13,7 @@ from remanence.cli.screens import INDENT, note, say
 from remanence.learn.lora.evaluating import Score
 from remanence.model.erasure import Erasure
 from remanence.model.learning import AdapterVersion, Experience, Judged, LearnStatus, Trained
-from remanence.model.sleep import Run, Shown, Status
+from remanence.model.sleep import Run, Status
 from remanence.operations.sleep_responses import (
     Erasures,
     Experiences,
@@ -21,6 +21,7 @@ from remanence.operations.sleep_responses import (
     Planned,
     Runs,
     Schedules,
+    Told,
     Verified,
     Versions,
 )
@@ -39,6 +40,10 @@ COLOURS = {
     Status.UNDONE: "dim",
 }
 CHARTS = 3
+UNDONE_YET = (
+    "Nothing was changed. Every step is foreseen from what there is now; a later one will see what "
+    "the earlier leave. Without --dry-run it is done; `rem sleep undo-night` takes all of it back."
+)
 BAR = 40
 
 
@@ -46,7 +51,7 @@ BAR = 40
 def _(answer: Planned, explain: bool = False) -> None:
     for plan in answer.plans:
         _show_plan(plan)
-    note("Nothing was changed. Without --dry-run it is done; `rem sleep undo` takes a run back.")
+    note(UNDONE_YET)
 
 
 @show.register
@@ -73,11 +78,11 @@ def _(answer: Run, explain: bool = False) -> None:
 
 
 @show.register
-def _(answer: Shown, explain: bool = False) -> None:
+def _(answer: Told, explain: bool = False) -> None:
     show(answer.run)
     for change in answer.changes:
         line = Text(f"{INDENT}{change.verb:<10}", style="bold")
-        line.append(f"  {change.id}  version {change.version}", style="dim")
+        line.append(f"  {terminal.shown(change.excerpt)}").append(f"  {change.id}", style="dim")
         say(line if change.stands else line.append("  changed since", style="yellow"))
 
 
@@ -221,7 +226,11 @@ def _(answer: Erasures, explain: bool = False) -> None:
 
 @show.register
 def _(answer: Verified, explain: bool = False) -> None:
-    say("This store gave exactly this receipt." if answer.valid else "This receipt is not genuine.")
+    say(
+        "This store gave exactly this receipt."
+        if answer.healthy
+        else "This receipt is not genuine."
+    )
 
 
 def _show_plan(plan: Foreseen) -> None:
@@ -234,8 +243,11 @@ def _show_plan(plan: Foreseen) -> None:
         say(Text(f"{INDENT}{terminal.shown(remark)}", style="dim"))
     for decision in plan.first:
         say(Text.assemble(f"{INDENT}{decision.what}", (f"  {terminal.shown(decision.why)}", "dim")))
-        for excerpt in decision.excerpts:
-            say(f"{INDENT}{INDENT}{terminal.shown(excerpt)}")
+        for text in decision.writes:
+            say(Text(f"{INDENT}{INDENT}+ {terminal.shown(text)}", style="green"))
+        for number, excerpt in enumerate(decision.excerpts):
+            mark = "keeps " if decision.keeps and not number else ""
+            say(Text.assemble(f"{INDENT}{INDENT}", (mark, "bold"), terminal.shown(excerpt)))
         if more := len(decision.about) - len(decision.excerpts):
             say(Text(f"{INDENT}{INDENT}and {more:,} more", style="dim"))
     if more := plan.decided - len(plan.first):

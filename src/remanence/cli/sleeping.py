@@ -9,7 +9,6 @@ import typer
 from remanence.cli import values
 from remanence.cli.common import AsJson, Database, Tenant, opening
 from remanence.cli.outcome import FAILED, answer, form_of, guarded
-from remanence.cli.progress import progress
 
 Steps = Annotated[
     list[str] | None,
@@ -51,6 +50,7 @@ def night(
         return
     form = form_of(as_json)
     with guarded(form):
+        from remanence.cli.progress import progress
         from remanence.cli.sleep_screens import show
         from remanence.operations.sleep import Asleep
         from remanence.operations.table import operation

@@ -30,6 +30,10 @@ Overwrite = Annotated[bool, typer.Option(help="replace a file that is there alre
 Copy = Annotated[Path, typer.Argument(metavar="BACKUP", help="a file that `rem backup` made")]
 
 
+Receipts = Annotated[
+    Path | None,
+    typer.Option(help="receipts of erasures to apply, where the database itself was lost"),
+]
 DEFAULT = "memories"
 IMPORT_HELP = "Read an export: `rem import FILE`; or chat histories: `rem import chat FILE`."
 
@@ -70,9 +74,10 @@ class ImportGroup(TyperGroup):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """The database that now holds what the backup held."""
+    """The database that now holds what the backup held, less what was erased since."""
 
     path: str
+    erased: int = 0
 
 
 def add_to(app: typer.Typer) -> None:
@@ -144,20 +149,26 @@ def _import_chat(
 def _restore(
     context: typer.Context,
     backup: Copy,
+    receipts: Receipts = None,
     yes: Yes = False,
     as_json: AsJson = False,
     database: Database = None,
     tenant: Tenant = None,
 ) -> None:
-    """Put a backup in the place of the database, after checking that it is whole."""
+    """Put a backup in the place of the database, after checking that it is whole.
+
+    What was erased from the database since is not brought back.
+    """
     form = form_of(as_json)
     with guarded(form):
         settings = opening(context, database, tenant).settings()
         target = _target(settings)
         if not yes and (_is_server(settings) or Path(target).exists()):
             confirm(f"Replace {target}, with all it holds?")
-        _put_back(backup, settings)
-        _finish(Restored(path=target), form, f"{target} holds what {backup} held.")
+        erased = _put_back(backup, settings, receipts)
+        less = f", less {erased:,} memories that were erased since" if erased else ""
+        told = f"{target} holds what {backup} held{less}."
+        _finish(Restored(path=target, erased=erased), form, told)
 
 
 def _exported(opened: Opening, file: str) -> Exported:
@@ -258,10 +269,10 @@ def _is_server(settings: Settings) -> bool:
     return is_server(settings.database_url)
 
 
-def _put_back(backup: Path, settings: Settings) -> None:
+def _put_back(backup: Path, settings: Settings, receipts: Path | None) -> int:
     from remanence.wiring import restore_store
 
-    restore_store(backup, settings)
+    return restore_store(backup, settings, receipts)
 
 
 @contextmanager

@@ -225,7 +225,7 @@ HELP: Mapping[str, str] = {
     "background": "sleep in a thread of this process, when it is idle and a schedule is due; off: "
     "`rem sleep`, `rem worker` and `memory.sleep` do it",
     "idle_s": "so many seconds without a call mean that the memory is idle",
-    "sleep_cap": "share of the memories that one run may take out of recall",
+    "sleep_cap": "share of the memories that may leave recall in a day",
     "merge_alike": "cosine from which two memories may say the same",
     "merge_days": "how many days apart events may lie that are merged",
     "forget_floor": "strength below which a memory has faded",

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from remanence.errors import InvalidInput
 from remanence.model.filter import Both, Compare, Filter, Not
 from remanence.model.memory import MemoryRecord, State, unit_interval
+from remanence.model.origins import ORIGINS, STATED
 
 # A clock this far past the last write is more likely wrong than the memory idle.
 DOUBTFUL = timedelta(days=366)
@@ -28,13 +29,15 @@ class Cleanup:
 
 
 def cleanup_filter(before: datetime, min_importance: float) -> Filter:
-    """Active, unpinned, older than `before` and below `min_importance`; no summary made here.
+    """Active, unpinned, older than `before` and below `min_importance`.
 
-    Those tell of what else is archived, so they are what is left of it.
+    Not what the user stated, and nothing that was made here of other memories: it tells of what
+    else is archived, so it is what is left of it.
     """
     return Both(
         (
-            Not(Compare("origin", "eq", "summary", field=True)),
+            Not(Compare("origin", "in", ORIGINS, field=True)),
+            Not(Compare("source", "eq", STATED, field=True)),
             Compare("state", "eq", State.ACTIVE, field=True),
             Compare("pinned", "eq", False, field=True),
             Compare("happened_at", "lt", before, field=True),

@@ -35,7 +35,7 @@ from remanence.model import accept
 from remanence.model.context import Context
 from remanence.model.document import Shelf
 from remanence.model.embedding import FloatArray
-from remanence.model.erasure import Forgotten, asked_for
+from remanence.model.erasure import Asked, By, Forgotten, asked_for
 from remanence.model.filter import Filter, parse_filter
 from remanence.model.hit import Hit, Hits, WhyNot
 from remanence.model.memory import (
@@ -52,9 +52,11 @@ from remanence.model.scope import Reach
 from remanence.model.snapshot import Snapshot, SnapshotDiff
 from remanence.recall.ask import query_of, where_of
 from remanence.recall.explain import why_not
+from remanence.remember.archiving import put_away
 from remanence.remember.draft import changes_of, fields_given, fields_of, record_of, same
-from remanence.remember.lineage import SUMMARISES, merged
+from remanence.remember.lineage import MERGED_INTO, SUMMARISES, merged, sheltering
 from remanence.remember.messages import message_of
+from remanence.remember.unmerging import as_active, hidden, resting, with_return
 from remanence.sleep.schedule import Schedules
 from remanence.sleep.sleep import Sleep
 from remanence.text.tokens import CountTokens
@@ -130,6 +132,9 @@ class Memory(OpenMemory):
             parts.model,
             self._said,
             self._unsaid,
+            erase=lambda told: self._eraser.erase(
+                told, Asked(by=By.FILTERS, filters=("session_id",))
+            ),
         )
 
     @property
@@ -337,8 +342,10 @@ class Memory(OpenMemory):
 
         Forgotten memories are archived: no search finds them and `update(id, state="active")`
         brings them back. With `erase=True` they are removed for good, with all that was made of
-        them or merged into them; where only a scope is given, its blocks, sessions, working
-        memory, snapshots and facts go with them. The `receipt` of what comes back tells of it.
+        them; where only a scope is given, its blocks, sessions, working memory, snapshots and
+        facts go with them. The `receipt` of what comes back tells of it. What was merged into
+        them goes along where ids are given; else it goes only if it is in the scope and satisfies
+        the filters itself, and is active again if not.
         Give ids, or else filters, a user, an agent, a session or `all_users=True`.
         """
         if id is not None and (filters or user_id or agent_id or session_id or all_users):
@@ -353,16 +360,16 @@ class Memory(OpenMemory):
             asked = asked_for(reach, ids=id is not None, filters=filters)
             return Forgotten(records, receipt=self._eraser.erase(records, asked))
         if not dry_run:
-            active = [record for record in records if record.state != State.ARCHIVED]
-            self.parts.writer.change_all(
-                active,
-                {"state": State.ARCHIVED},
-                verb="forgot",
+            back = put_away(
+                self.parts.store,
+                self.parts.writer,
+                self._clock,
+                records,
+                alone=id is None,
                 actor=accept.label_of("actor", actor),
                 reason=accept.label_of("reason", reason),
             )
-            self.parts.writer.outdate([r for r in records if r.state == State.ARCHIVED])
-            self.sessions.drop(records)
+            self.sessions.drop([*records, *back])
         return Forgotten(records)
 
     def cleanup(
@@ -377,14 +384,17 @@ class Memory(OpenMemory):
     ) -> Cleanup:
         """Archive what is older than `max_age_days` and less important than `min_importance`.
 
-        Pinned memories stay, and so do summaries of what is archived. A clock that stands years
-        after the last write is not believed: pass `now` to say that it is right.
+        Pinned memories stay, those with source "user", what one of these was merged into, and
+        what was made of other memories: summaries and all that sleep derived. A clock that stands
+        years after the last write is not believed: pass `now` to say that it is right.
         """
         reach = self._reach(user_id, all_users=all_users)
         dry_run = accept.truth_of("dry_run", dry_run)
         moment = self._believed_now() if now is None else accept.moment_of("now", now)
         where = cleanup_filter(days_before(moment, max_age_days), min_importance)
         found = self._everything(reach, where)
+        kept = sheltering(self.parts.store, self.tenant, [record.id for record in found])
+        found = [record for record in found if record.id not in kept]
         if not dry_run:
             found = self.parts.writer.change_all(
                 found,
@@ -643,13 +653,16 @@ class Memory(OpenMemory):
     def _updated(
         self, id: str, wanted: Mapping[str, Any], *, actor: str | None, reason: str | None
     ) -> MemoryRecord:
-        before = self.get(id)
+        before, store = self.get(id), self.parts.store
+        wanted = with_return(store, before, wanted)
         new = {n: value for n, value in wanted.items() if not same(value, getattr(before, n))}
         if not new:
             return before
         after = self.parts.writer.revise(
             before, replace(before, **new), new, verb="updated", actor=actor, reason=reason
         )
+        if before.superseded_by is not None and after.superseded_by != before.superseded_by:
+            store.dissociate(self.tenant, before.id, before.superseded_by, MERGED_INTO)
         self.sessions.drop([before])
         return after
 
@@ -711,7 +724,11 @@ class Memory(OpenMemory):
         if not filters and not narrow:
             raise InvalidInput("Say what to forget: an id, filters, or a user, agent or session.")
         where = parse_filter(filters) if erase else where_of(filters, None, None, None, None)
-        return self._everything(reach, where)
+        found = {record.id: record for record in self._everything(reach, where)}
+        if where is not None and as_active(where) != where:
+            merged = hidden(self.parts.store, self._everything(reach, resting(where)))
+            found |= {record.id: record for record in merged}
+        return list(found.values())
 
     def _everything(self, reach: Reach, where: Filter | None) -> list[MemoryRecord]:
         found: dict[str, MemoryRecord] = {}

@@ -45,6 +45,7 @@ def sleep_of(
         believed=believed,
         by=f"{socket.gethostname()}:{os.getpid()}",
         changed=changed,
+        has_model=memory.parts.model is not None,
     )
 
 

@@ -95,6 +95,16 @@ class OpenMemory:
         index.rebuild(progress)
         return index.stats().vectors
 
+    def compact(self) -> int:
+        """Rewrite the store: free space goes back, and no byte of what was erased stays in it.
+
+        Writers wait meanwhile. Gives the bytes that came free.
+        """
+        store, fingerprint = self.parts.store, self.parts.fingerprint()
+        before = store.stats(self.tenant, fingerprint).bytes_on_disk
+        store.compact()
+        return max(0, before - store.stats(self.tenant, fingerprint).bytes_on_disk)
+
     def doctor(self, *, repair: bool = False) -> list[Finding]:
         """Check the store against itself; with `repair`, mend what can be mended."""
         fingerprint = self.parts.fingerprint()

@@ -46,7 +46,7 @@ class Deed:
 
     `what` is a verb ("merge", "derive", "archive"), `why` a reason for a person to read; neither
     quotes a memory. `about` are the memories it concerns, the one that stays first. `takes` counts
-    those that leave recall with nothing in their place: that is what a run's cap is about.
+    those that leave recall with nothing in their place: that is what the cap is about.
     """
 
     what: str
@@ -145,14 +145,17 @@ class ForgetPolicy:
             unit_interval(name, getattr(self, name))
         for name in ("older_than_days", "uses_below", "erase_after_days"):
             value = getattr(self, name)
-            if value is not None and not _from_0(value):
+            if not _from_0(value) and (name, value) != ("erase_after_days", None):
                 raise InvalidInput(f"{name} must be a number, 0 or more; got {value!r:.40}.")
+        if not isinstance(self.active_days, bool):
+            raise InvalidInput(f"active_days must be true or false; got {self.active_days!r:.40}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SleepPolicy:
-    """What a night goes by. `cap` is the share of memories a run may take out of recall.
+    """What a night goes by. `cap` is the share of memories that may leave recall in a day.
 
+    That share is rounded up; one memory is always left, unless `cap` is 1.
     Merging asks for a cosine of `alike` and for events at most `days_apart`. Vectors are kept in
     8 bits, in 4 after `cool_after_days`, in 1 after `cold_after_days`; texts are compressed from
     `cool_after_days` on.
@@ -166,6 +169,8 @@ class SleepPolicy:
     cold_after_days: float = 365
 
     def __post_init__(self) -> None:
+        if not isinstance(self.forget, ForgetPolicy):
+            raise InvalidInput(f"forget must be a ForgetPolicy; got {self.forget!r:.40}.")
         unit_interval("cap", self.cap)
         unit_interval("alike", self.alike)
         for name in ("days_apart", "cool_after_days", "cold_after_days"):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from remanence.model.stats import Stats
 from remanence.operations.operation import Group, Operation, Scoping, given
-from remanence.operations.responses import Copied, Count, Examination
+from remanence.operations.responses import Copied, Count, Examination, Freed
 
 if TYPE_CHECKING:
     from remanence.memory import Memory
@@ -45,6 +45,10 @@ def _reembed(memory: Memory, request: Nothing, progress: Progress | None) -> Cou
 
 def _reindex(memory: Memory, request: Nothing, progress: Progress | None) -> Count:
     return Count(count=memory.reindex(progress))
+
+
+def _compact(memory: Memory, request: Nothing) -> Freed:
+    return Freed(bytes=memory.compact())
 
 
 def _doctor(memory: Memory, request: Doctor) -> Examination:
@@ -101,6 +105,16 @@ CARING = (
         writes=True,
         scope=Scoping.STORE,
         reports=True,
+    ),
+    Operation(
+        name="compact",
+        summary="Rewrite the store, so that no byte of what was erased stays in it.",
+        group=Group.CARE,
+        request=Nothing,
+        response=Freed,
+        run=_compact,
+        writes=True,
+        scope=Scoping.STORE,
     ),
     Operation(
         name="backup",

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from remanence.errors import InvalidInput
 from remanence.model.erasure import Erasure
-from remanence.operations.operation import Group, Scoping, given, of_layer
+from remanence.operations.operation import Group, Operation, Scoping, given, of_layer
 from remanence.operations.sleep_responses import Erasures, Verified
+
+if TYPE_CHECKING:
+    from remanence.memory import Memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,9 +35,19 @@ class ById:
 class Verify:
     """A receipt that somebody shows."""
 
-    receipt: Mapping[str, Any] = given(
-        "the receipt as JSON, as `erasures get --json` gives it", ..., positional=True, piped=True
+    receipt: tuple[Mapping[str, Any], ...] = given(
+        "a file with the receipt, as `rem erasures get ID --json` writes it",
+        ...,
+        positional=True,
+        piped=True,
     )
+
+
+def _verify(memory: Memory, request: Verify) -> Verified:
+    shown = [one["data"] if one.keys() == {"ok", "data"} else one for one in request.receipt]
+    if not shown:
+        raise InvalidInput("There is no receipt: pass what `rem erasures get ID --json` wrote.")
+    return Verified(valid=all(memory.erasures.verify(one) for one in shown))
 
 
 _operation = partial(of_layer, group=Group.ERASURES, scope=Scoping.TENANT, writes=False)
@@ -54,11 +68,14 @@ ERASURES = (
         response=Erasure,
         scope=Scoping.BY_ID,
     ),
-    _operation(
-        "erasures.verify",
-        "Say whether a receipt is this store's, unchanged.",
+    Operation(
+        name="erasures.verify",
+        summary="Say whether a receipt is this store's, unchanged.",
+        group=Group.ERASURES,
         request=Verify,
         response=Verified,
-        wrap=lambda valid: Verified(valid=valid),
+        run=_verify,
+        writes=False,
+        scope=Scoping.TENANT,
     ),
 )

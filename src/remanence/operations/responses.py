@@ -82,6 +82,13 @@ class Examination:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Freed:
+    """How much room came free."""
+
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Copied:
     """Where the copy lies and how large it is."""
 

@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from remanence.model.sleep import Run, Shown
+from remanence.model.sleep import Run
 from remanence.operations.layer_responses import Done
 from remanence.operations.operation import Group, Operation, Scoping, arguments, given, of_layer
-from remanence.operations.sleep_responses import Planned, Runs, foreseen, shown_of
+from remanence.operations.sleep_responses import Planned, Runs, Told, foreseen, shown_of, told
 from remanence.sleep.forgetting import Forecast
 
 if TYPE_CHECKING:
@@ -81,6 +81,12 @@ def _plan(memory: Memory, request: Asleep, progress: Progress | None = None) -> 
     return Planned(plans=tuple(foreseen(plan, texts) for plan in plans))
 
 
+def _show(memory: Memory, request: ById) -> Told:
+    shown = memory.sleep.show(request.id)
+    found = memory.parts.store.get(memory.tenant, [change.id for change in shown.changes])
+    return told(shown, {record.id: record.text for record in found})
+
+
 def _run(memory: Memory, request: Asleep, progress: Progress | None = None) -> Runs:
     return Runs(runs=tuple(memory.sleep.run(**_asked(request), progress=progress)))
 
@@ -98,7 +104,7 @@ _operation = partial(of_layer, group=Group.SLEEP)
 SLEEP = (
     Operation(
         name="sleep.run",
-        summary="Sleep: consolidate, forget, compress, learn, tidy up. All of it can be undone.",
+        summary="Sleep: consolidate, forget, compress, learn, tidy up. A run can be undone.",
         group=Group.SLEEP,
         request=Asleep,
         response=Runs,
@@ -130,13 +136,16 @@ SLEEP = (
         scope=Scoping.TENANT,
         listing="runs",
     ),
-    _operation(
-        "sleep.show",
-        "Show a run with all it changed.",
+    Operation(
+        name="sleep.show",
+        summary="Show a run with all it changed.",
+        group=Group.SLEEP,
         request=ById,
-        response=Shown,
+        response=Told,
+        run=_show,
         writes=False,
         scope=Scoping.BY_ID,
+        listing="changes",
     ),
     _operation(
         "sleep.undo",
@@ -145,6 +154,16 @@ SLEEP = (
         response=Run,
         writes=True,
         scope=Scoping.BY_ID,
+    ),
+    _operation(
+        "sleep.undo_night",
+        "Take back the whole last night.",
+        request=Nothing,
+        response=Runs,
+        writes=True,
+        wrap=_runs,
+        scope=Scoping.TENANT,
+        listing="runs",
     ),
     _operation(
         "sleep.cancel",

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from remanence.model.erasure import Erasure
 from remanence.model.learning import AdapterVersion, Experience
-from remanence.model.sleep import Deed, Plan, Run, Step
+from remanence.model.sleep import Deed, Plan, Run, Shown, Step
+from remanence.model.write import Insert
 from remanence.sleep.schedule import ScheduleState
 
 MOST_DEEDS = 100  # of a step that are told one by one
@@ -17,12 +18,17 @@ EXCERPT = 72
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """One thing a step would do, with the beginnings of the first memories it is about."""
+    """One thing a step would do, with the beginnings of the first memories it is about.
+
+    `writes` are the texts of memories it would add; `keeps` is the one that stays of a merge.
+    """
 
     what: str
     why: str
     about: tuple[str, ...]
     excerpts: tuple[str, ...]
+    writes: tuple[str, ...] = ()
+    keeps: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +49,26 @@ class Planned:
     """What a night would do, step by step."""
 
     plans: tuple[Foreseen, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """One memory that a run changed, with the beginning of its text, if it is still there."""
+
+    batch: int
+    id: str
+    version: int
+    verb: str
+    stands: bool
+    excerpt: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """A run with what it changed."""
+
+    run: Run
+    changes: tuple[Done, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +117,11 @@ class Verified:
 
     valid: bool
 
+    @property
+    def healthy(self) -> bool:
+        """The same, for the exit code of a command."""
+        return self.valid
+
 
 def foreseen(plan: Plan, texts: Mapping[str, str]) -> Foreseen:
     """A plan as it is told; `texts` are those of the memories it is about."""
@@ -105,15 +136,41 @@ def foreseen(plan: Plan, texts: Mapping[str, str]) -> Foreseen:
     )
 
 
+def told(shown: Shown, texts: Mapping[str, str]) -> Told:
+    """A run as it is told."""
+    return Told(
+        run=shown.run,
+        changes=tuple(
+            Done(
+                batch=one.batch,
+                id=one.id,
+                version=one.version,
+                verb=one.verb,
+                stands=one.stands,
+                excerpt=_beginning(texts.get(one.id, "")),
+            )
+            for one in shown.changes
+        ),
+    )
+
+
 def shown_of(plan: Plan) -> Sequence[str]:
     """The ids of the memories whose beginnings are shown."""
-    return [id for deed in plan.deeds[:MOST_DEEDS] for id in deed.about[:MOST_ABOUT]]
+    return [id for deed in plan.deeds[:MOST_DEEDS] for id in deed.about[: MOST_ABOUT + 1]]
 
 
 def _decision(deed: Deed, texts: Mapping[str, str]) -> Decision:
-    known = (texts[id] for id in deed.about[:MOST_ABOUT] if id in texts)
+    new = {one.record.id: one.record.text for one in deed.actions if isinstance(one, Insert)}
+    about = tuple(id for id in deed.about if id not in new)
+    known = (texts[id] for id in about[:MOST_ABOUT] if id in texts)
+    merges = deed.what == "merge"
     return Decision(
-        what=deed.what, why=deed.why, about=deed.about, excerpts=tuple(map(_beginning, known))
+        what=deed.what,
+        why=deed.why,
+        about=about,
+        excerpts=tuple(map(_beginning, known)),
+        writes=tuple(new.values()),
+        keeps=deed.about[0] if merges else None,
     )
 
 

@@ -34,10 +34,18 @@ class Asked(Whose):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Show(Asked):
+    """How many of them."""
+
+    limit: int = given("so many at most", 1000, short="-n")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Export(Asked):
     """Where the examples go."""
 
     path: Path = given("a file of JSON lines", ..., positional=True)
+    overwrite: bool = given("replace a file that is there already", False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +126,7 @@ TUNING = (
     _operation(
         "tuning.examples",
         "Show what a language model would be taught.",
-        request=Asked,
+        request=Show,
         response=Examples,
         writes=False,
         wrap=lambda found: Examples(examples=tuple(found)),

@@ -268,7 +268,9 @@ class Knowledge(Protocol):
     Entities belong to a user; agent and session of a reach narrow claims and mentions. When a
     memory is removed, its claims and mentions go in the same transaction, and so does every entity
     that is not `given` and that nothing is said of any more. A memory that leaves the active state
-    takes its claims and mentions along (`rested_at`), and brings them back when it returns. That a
+    takes its claims and mentions along (`rested_at`), and brings them back when it returns. One
+    that is archived with `superseded_by` set, as merging does, takes along its mentions alone: its
+    claims stay evidence, as the memory in its place says the same but not when. That a
     memory is read anew (`Learnt`) retires or removes only what was found in it: a claim of origin
     "caller" that names it as its source stays, though it rests with it and goes with it. What was
     found in a former text stays too, retired, until the memory is removed.

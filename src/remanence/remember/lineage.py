@@ -1,8 +1,8 @@
 """Lineage: what was made of memories stands only as long as every one of them stands unchanged.
 
 Whoever changes or removes a memory takes along what was derived from it, in the same transaction;
-whoever removes it, also what was merged into it. What another process derives at that very moment
-is caught by looking once more after it.
+whoever removes it by its id, also what was merged into it. What another process derives at that
+very moment is caught by looking once more after it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,12 @@ from typing import Any
 from remanence.errors import NotFound
 from remanence.model.filter import Both, Compare, Either, Filter
 from remanence.model.memory import Kind, MemoryRecord, State
+from remanence.model.origins import ORIGINS, STATED
 from remanence.model.scope import Reach
 from remanence.ports.store import Store
 
 SUMMARISES = "summarises"
 MERGED_INTO = "merged_into"
-ORIGIN = "summary"
-SLEEP = "sleep"  # the origin of what sleep derives
-ORIGINS = (ORIGIN, SLEEP)
 DERIVED = (Kind.SUMMARY, Kind.SEMANTIC, Kind.REFLECTION)
 # In a summary's metadata: how many memories it was made of. Callers have their own `sources`.
 SOURCES = "remanence.sources"
@@ -56,16 +54,42 @@ def derived(store: Store, tenant: str, ids: Sequence[str]) -> list[MemoryRecord]
     return store.get(tenant, list(known)[len(dict.fromkeys(ids)) :])
 
 
+def originals(store: Store, tenant: str, ids: Sequence[str]) -> list[MemoryRecord]:
+    """What was merged into these memories themselves and still rests there; each once."""
+    known = set(ids)
+    linked = store.get(tenant, store.pointing(tenant, ids, MERGED_INTO))
+    return [one for one in linked if one.superseded_by in known and one.state != State.ACTIVE]
+
+
 def merged(store: Store, tenant: str, ids: Sequence[str]) -> list[MemoryRecord]:
     """The originals that were merged into these memories, and into those; each once."""
-    known, frontier, found = set(ids), list(ids), []
+    known, frontier, found = set(ids), list(ids), list[MemoryRecord]()
     while frontier:
-        linked = store.get(tenant, store.pointing(tenant, frontier, MERGED_INTO))
-        new = [one for one in linked if one.superseded_by in known and one.id not in known]
+        new = [one for one in originals(store, tenant, frontier) if one.id not in known]
         frontier = [one.id for one in new]
         known.update(frontier)
         found += new
     return found
+
+
+def sheltering(store: Store, tenant: str, ids: Sequence[str]) -> set[str]:
+    """Those that stand for a pinned or user-stated memory, which was merged into them.
+
+    No rule forgets or erases that one, so none may take what tells of it.
+    """
+    found: dict[str, MemoryRecord] = {}
+    frontier = list(ids)
+    while frontier:
+        new = originals(store, tenant, frontier)
+        frontier = [one.id for one in new if one.id not in found]
+        found |= {one.id: one for one in new}
+    kept: set[str] = set()
+    for one in found.values():
+        above = one.superseded_by if one.pinned or one.source == STATED else None
+        while above is not None and above not in kept:
+            kept.add(above)
+            above = found[above].superseded_by if above in found else None
+    return kept.intersection(ids)
 
 
 def taken_along(

@@ -1,8 +1,9 @@
-"""Removing memories for good, with all that was made of them or merged into them."""
+"""Removing memories for good, with what was made of them; what was merged goes or comes back."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from remanence.clock import Clock
@@ -12,6 +13,7 @@ from remanence.model.memory import MemoryRecord
 from remanence.model.write import Batch, Remove
 from remanence.ports.store import Store
 from remanence.remember import lineage
+from remanence.remember.unmerging import apart, returning, strays
 
 RACES = 50  # others that remove the same, one after another
 
@@ -24,39 +26,58 @@ class Witness(Protocol):
         records: Sequence[MemoryRecord],
         derived: Sequence[MemoryRecord],
         merged: Sequence[MemoryRecord],
+        back: Sequence[MemoryRecord],
     ) -> Sequence[Shelving]:
-        """Documents to put in the transaction in which these go; asked again if it fails."""
+        """Documents to put in the transaction in which these go; asked again if it fails.
+
+        Those in `back` come back in it.
+        """
 
     def done(self) -> None:
         """What was told last has happened."""
 
 
 def remove(
-    store: Store, clock: Clock, records: Sequence[MemoryRecord], witness: Witness | None = None
+    store: Store,
+    clock: Clock,
+    records: Sequence[MemoryRecord],
+    witness: Witness | None = None,
+    *,
+    alone: bool = False,
 ) -> None:
     """Remove records of one tenant and what goes with them in one transaction.
 
-    What has gone is passed over. What others derived meanwhile follows in transactions of its own,
-    of which the witness is told too.
+    What was merged into them goes along, or with `alone` comes back unless it is among them. What
+    has gone is passed over. What others derived or merged meanwhile follows in transactions of its
+    own; of those that remove, the witness is told too.
     """
     while records:
-        gone = _removed(store, clock, records, witness)
+        gone = _removed(store, clock, records, witness, alone)
+        _return(store, clock, gone)
         records = lineage.torn(store, gone, clock.now())
 
 
 def _removed(
-    store: Store, clock: Clock, records: Sequence[MemoryRecord], witness: Witness | None
+    store: Store,
+    clock: Clock,
+    records: Sequence[MemoryRecord],
+    witness: Witness | None,
+    alone: bool,
 ) -> list[MemoryRecord]:
     tenant = records[0].tenant
     for _ in range(RACES):
-        derived, merged = lineage.taken_along(store, tenant, [one.id for one in records])
-        gone = [*records, *derived, *merged]
-        actions = tuple(Remove(id=one.id) for one in gone)
-        told = () if witness is None else tuple(witness.told(records, derived, merged))
-        batch = Batch(tenant=tenant, at=clock.now(), actions=actions, documents=told)
+        derived, merged, back = _along(store, records, alone)
+        gone, now = [*records, *derived, *merged], clock.now()
+        told = () if witness is None else tuple(witness.told(records, derived, merged, back))
+        batch = Batch(
+            tenant=tenant,
+            at=now,
+            actions=(*returning(back, now), *(Remove(id=one.id) for one in gone)),
+            documents=told,
+        )
         try:
             store.write(batch)
-        except NotFound:
+        except (Conflict, NotFound):
             records = store.get(tenant, [one.id for one in records])
             if not records:
                 return []
@@ -64,4 +85,24 @@ def _removed(
         if witness is not None:
             witness.done()
         return gone
-    raise Conflict("Others keep removing what is to be removed; try again.")
+    raise Conflict("Others keep changing what is to be removed; try again.")
+
+
+def _along(
+    store: Store, records: Sequence[MemoryRecord], alone: bool
+) -> tuple[list[MemoryRecord], list[MemoryRecord], list[MemoryRecord]]:
+    """What goes with the records: derived from them, merged into them; and what comes back."""
+    tenant, ids = records[0].tenant, [one.id for one in records]
+    if not alone:
+        return *lineage.taken_along(store, tenant, ids), []
+    derived = lineage.derived(store, tenant, ids)
+    return derived, [], apart(store, tenant, [*ids, *(one.id for one in derived)])
+
+
+def _return(store: Store, clock: Clock, gone: Sequence[MemoryRecord]) -> None:
+    """Bring back what was merged at that very moment into what is gone."""
+    for stray in strays(store, gone, clock.now()):
+        now = clock.now()
+        batch = Batch(tenant=stray.tenant, at=now, actions=returning([stray], now))
+        with suppress(Conflict, NotFound):  # somebody else has seen to it
+            store.write(batch)

@@ -31,13 +31,13 @@ class Compressing:
             tier: self._store.packable(night.reach, tier, before=before)
             for tier, before in _before(night.policy, night.now)
         }
-        cold, cool = found[Tier.COLD], found[Tier.COOL]
+        cold, cool = found[Tier.COLD], max(0, found[Tier.COOL] - found[Tier.COLD])
         return Plan(
             step=self.step,
             looked_at=cold + cool,
             notes=(
-                f"{cool} memories would have compressed texts and vectors in 4 bits or fewer.",
-                f"{cold} memories would have vectors in 1 bit.",
+                f"{cool} memories would have compressed texts, and vectors in 4 bits.",
+                f"{cold} memories would have compressed texts, and vectors in 1 bit.",
             ),
         )
 

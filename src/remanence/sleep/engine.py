@@ -14,7 +14,7 @@ from remanence.errors import Conflict, NotFound, RemanenceError
 from remanence.model.memory import MemoryRecord
 from remanence.model.sleep import Deed, Night, Plan, Run, Status
 from remanence.ports.store import Progress
-from remanence.sleep.fitting import Fit, Link, Since, batches, concerned, fit, unguarded
+from remanence.sleep.fitting import Fit, Link, Since, batches, concerned, fit, stamped, unguarded
 from remanence.sleep.forgetting.candidates import ACTIVE, allowance
 from remanence.sleep.holding import Desk, Held, LeaseLost, Stopped
 from remanence.sleep.journal import Account, Page
@@ -48,7 +48,7 @@ def cut(plan: Plan, room: int, cap: float) -> Plan:
         kept.append(deed)
     if not full:
         return plan
-    told = f"more memories were due to leave recall than one run may take: {room} (cap {cap:.1%})"
+    told = f"more memories were due to leave recall than may today: {room} (cap {cap:.1%})"
     return replace(plan, deeds=tuple(kept), alarm=plan.alarm or told)
 
 
@@ -60,8 +60,16 @@ class Engine:
     at_once: int = BATCH
 
     def room(self, night: Night) -> int:
-        """How many memories a run of that night may take out of recall."""
-        return allowance(night.policy.cap, self.desk.store.count(night.reach, ACTIVE))
+        """How many memories a run of that night may take out of recall.
+
+        The cap's share, rounded up, less what runs of the last day took; and one is always left,
+        unless the cap is 1.
+        """
+        cap, now = night.policy.cap, self.desk.clock.now()
+        taken = self.desk.journal.taken(night.reach.user_id, now)
+        held = self.desk.store.count(night.reach, ACTIVE) + taken
+        share = allowance(cap, held)
+        return max(0, (share if cap == 1 else min(share, held - 1)) - taken)
 
     def foresee(self, step: Planner | Chore, night: Night, progress: Progress | None) -> Plan:
         """What the step would do now."""
@@ -109,7 +117,7 @@ class Engine:
         if ending is None:
             return held.end(Status.FAILED).run
         try:
-            Undoing(self.desk).take_back(held)
+            Undoing(self.desk, held.account.run.id).take_back(held)
         except NotFound:  # the journal is gone: nobody can go on with this
             was = held.account.run
             status = Status.FAILED if was.status is Status.RUNNING else was.status
@@ -129,7 +137,7 @@ class Engine:
             counts = Counter(run.counts) + Counter(done.counts)
             told = replace(run, counts=dict(counts), alarm=alarm, batches=run.batches + 1)
             with suppress(Conflict):
-                page = Page(number=told.batches, inserted=tuple(done.made))
+                page = Page(number=told.batches, inserted=done.made, revised=done.revised)
                 held.write(replace(held.account, run=told), page, ())
                 return
         raise Conflict("The account of the run keeps changing; run it again.")
@@ -159,7 +167,9 @@ class Engine:
                 if not fits.deeds:
                     held.keep(run={"counts": told.run.counts})
                     return
-                held.write(told, fits.page, fits.actions, fits.links, fits.moved)
+                now = self.desk.clock.now()
+                links = [replace(link, created_at=now) for link in fits.links]
+                held.write(told, fits.page, list(stamped(fits.actions, now)), links, fits.moved)
             except (Conflict, NotFound):
                 held.refresh()
                 continue

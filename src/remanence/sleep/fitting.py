@@ -87,6 +87,16 @@ def concerned(deeds: Iterable[Deed]) -> list[str]:
     return list(ids)
 
 
+def stamped(actions: Iterable[Action], at: datetime) -> Iterator[Action]:
+    """The actions as done at that moment, whenever they were planned."""
+    for action in actions:
+        if isinstance(action, Insert):
+            record = replace(action.record, created_at=at, updated_at=at)
+            yield replace(action, record=record)
+        else:
+            yield replace(action, at=at) if isinstance(action, Revise) else action
+
+
 def unguarded(deed: Deed) -> set[str]:
     """Memories a deed rests on without naming the version they must have."""
     new = {action.record.id for action in deed.actions if isinstance(action, Insert)}

@@ -63,10 +63,14 @@ class Desk:
             raise Conflict("Another process was faster; try again.") from lost
         return Held(self, replace(account, version=account.version + 1))
 
+    def abandoned(self, account: Account) -> bool:
+        """Whether a run was under way and nobody is at it any more."""
+        return account.abandoned(self.clock.now(), self.span)
+
     def _check(self, account: Account, latest: Account | None) -> None:
         if latest is None or not latest.under_way:
             return
-        if not latest.abandoned(self.clock.now()):
+        if not self.abandoned(latest):
             who = latest.run.by or "Another process"
             raise Conflict(
                 f"{who} is at it: the {latest.run.step} run {latest.run.id}; wait or cancel it."
@@ -144,7 +148,7 @@ class Held:
         """A progress callback that keeps the lease, and stops the work once it is cancelled."""
 
         def told(done: int, total: int) -> None:
-            if self._desk.clock.now() - self._last >= self._desk.span / _BEATS:
+            if abs(self._desk.clock.now() - self._last) >= self._desk.span / _BEATS:
                 self.keep()
                 self._last = self._desk.clock.now()
             if progress:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timedelta
+from math import inf
 from typing import Any, NamedTuple
 
 from remanence.clock import Clock
@@ -16,10 +17,14 @@ from remanence.model.write import Moved
 from remanence.ports.store import Documents
 
 KEEP_DAYS = 90
+SKEW = 2  # leases: the clocks of two machines may differ by one
 
 _PAGES = "journal"  # stands where an agent would, so that runs are listed without their pages
 _CHUNK = 20
+_NEVER = "never"  # stands for an infinity of days, which JSON has not
 _SPARE = timedelta(days=1)
+_TODAY = timedelta(hours=20)  # a nightly run comes a little earlier or later than the last one
+_TAKEN_BACK = (Status.UNDONE, Status.FAILED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +49,13 @@ class Account:
         """Whether somebody is at it, or was when it stopped."""
         return self.run.status is Status.RUNNING or self.taking_back is not None
 
-    def abandoned(self, now: datetime) -> bool:
-        """Whether it was under way and nobody is at it any more."""
-        return self.under_way and self.until <= now
+    def abandoned(self, now: datetime, span: timedelta) -> bool:
+        """Whether it was under way and nobody is at it any more. A lease lasts for `span`."""
+        return self.under_way and (self.until <= now or self.ahead(now, span))
+
+    def ahead(self, now: datetime, span: timedelta) -> bool:
+        """Whether its lease ends when none could that was taken by a clock like this one."""
+        return self.until > now + SKEW * span
 
 
 class Given(NamedTuple):
@@ -118,6 +127,31 @@ class Journal:
             found = self._store.documents(self._tenant, asked)
             yield from (one for one in map(_page_or_none, found) if one is not None)
 
+    def taken(self, user_id: str | None, now: datetime) -> int:
+        """How many memories runs took out of recall in the last day, for all or one user."""
+        total = 0
+        for run in (account.run for account in self.accounts()):
+            if run.status not in _TAKEN_BACK and (run.ended_at or now) <= now - _TODAY:
+                break  # they come by when they moved last, which is when these ended
+            near = run.status not in _TAKEN_BACK and abs(now - run.started_at) < _TODAY
+            if near and user_id in (None, run.user_id):
+                total += run.counts.get("taken", 0)
+        return total
+
+    def undone(self, besides: str) -> dict[tuple[str, int], str | None]:
+        """The versions given by batches that were undone while others' changes stood on them.
+
+        With the verb of each, None for what was inserted; without those of one run.
+        """
+        return {
+            (one.id, one.version): one.verb
+            for account in self.accounts()
+            if account.run.counts.get("left") and account.run.id != besides
+            for page in self.pages(account)
+            if page.undone
+            for one in page.given
+        }
+
     def latest(self, step: Step) -> tuple[int, Account | None]:
         """The version of the document that runs of a step pass on, and the run that has it."""
         found = self._store.documents(self._tenant, [_step_at(step)])
@@ -157,7 +191,10 @@ class Journal:
 
     def expire(self, now: datetime) -> int:
         """Erase what is past its time; how many documents."""
-        return len(self._store.expire(self._tenant, Shelf.RUN, now))
+        gone = 0
+        while found := self._store.expire(self._tenant, Shelf.RUN, now):
+            gone += len(found)
+        return gone
 
     def _account(self, document: Document) -> Account | None:
         """None for a document of which nothing can be made."""
@@ -183,7 +220,8 @@ def _value(account: Account) -> dict[str, Any]:
     run, night = account.run, account.night
     told = {one.name: getattr(run, one.name) for one in fields(run) if one.name != "id"}
     times = {"started_at": _text(run.started_at), "ended_at": _text(run.ended_at)}
-    asked = {"now": _text(night.now), "model": night.use_model, "policy": asdict(night.policy)}
+    policy = asdict(night.policy, dict_factory=_plain)
+    asked = {"now": _text(night.now), "model": night.use_model, "policy": policy}
     held = {"owner": account.owner, "until": _text(account.until), "cancel": account.cancel}
     rest = {"room": account.room, "taking_back": account.taking_back}
     return told | times | {"counts": dict(run.counts)} | asked | held | rest
@@ -228,7 +266,12 @@ def _policy(value: Mapping[str, Any]) -> SleepPolicy:
 
 
 def _known(kind: type[Any], value: Mapping[str, Any]) -> dict[str, Any]:
-    return {one.name: value[one.name] for one in fields(kind) if one.name in value}
+    told = {one.name: value[one.name] for one in fields(kind) if one.name in value}
+    return {name: inf if one == _NEVER else one for name, one in told.items()}
+
+
+def _plain(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: _NEVER if value == inf else value for name, value in items}
 
 
 def _page_value(page: Page) -> dict[str, Any]:

@@ -61,6 +61,7 @@ class Sleep:
         by: str = "",
         alert: Callable[[Run], None] | None = None,
         changed: Callable[[list[str]], None] | None = None,
+        has_model: bool = True,
         keep_days: float = KEEP_DAYS,
         lease_s: float = LEASE_S,
     ) -> None:
@@ -74,8 +75,10 @@ class Sleep:
         self._by = by
         self._alert = alert
         self._changed = changed
+        self._has_model = has_model
         self._journal = Journal(store, tenant, clock, keep_days)
-        self._engine = Engine(Desk(store, self._journal, tenant, clock, new_id, lease_s))
+        self._desk = Desk(store, self._journal, tenant, clock, new_id, lease_s)
+        self._engine = Engine(self._desk)
 
     def plan(
         self,
@@ -107,7 +110,8 @@ class Sleep:
 
         "consolidate" stands for merge, distil and reflect. Erasing happens only if the policy has
         `erase_after_days`. A step that fails does not stop the next; `Conflict` if somebody else
-        is at one. A run that was cut off is gone on with first.
+        is at one. A run that was cut off is gone on with first. Accounts of runs whose time has
+        run out go at the end, by the clock, however late `now` is.
         """
         night = self._night(user_id, model, policy, now)
         label_of("schedule", schedule)
@@ -163,6 +167,19 @@ class Sleep:
             account = replace(account, taking_back=Status.UNDONE)
         return self._perform(account, None)
 
+    def undo_night(self) -> list[Run]:
+        """Take back the last night, its last run first; what was undone or failed is passed over.
+
+        A night is what one call of `run` did: steps in their order.
+        """
+        order, night = list(Step), list[Run]()
+        for run in self.log(limit=len(order)):
+            if night and order.index(run.step) >= order.index(night[-1].step):
+                break
+            night.append(run)
+        undoable = (Status.COMPLETED, Status.CANCELLED)
+        return [self.undo(run.id) for run in night if run.status in undoable]
+
     def cancel(self, id: str) -> Run:
         """Stop a run before its next batch; what was done stays, and can be undone.
 
@@ -172,7 +189,7 @@ class Sleep:
             account = self._account(id)
             self._check_running(account)
             changed = replace(account, cancel=True)
-            if account.abandoned(self._clock.now()):
+            if self._desk.abandoned(account):
                 over = replace(account.run, status=Status.CANCELLED, ended_at=self._clock.now())
                 changed = replace(account, run=over, taking_back=None)
             try:
@@ -237,8 +254,12 @@ class Sleep:
 
     def _resumed(self, step: Step, progress: Progress | None) -> list[Run]:
         _, latest = self._journal.latest(step)
-        if latest is None or not latest.abandoned(self._clock.now()):
+        if latest is None or not self._desk.abandoned(latest):
             return []
+        now = self._clock.now()
+        if latest.ahead(now, self._desk.span):  # nor is the time believed that it began by
+            night = replace(latest.night, now=min(latest.night.now, now))
+            latest = replace(latest, night=night)
         try:
             return [self._perform(latest, progress)]
         except Conflict:  # another process goes on with it
@@ -269,6 +290,8 @@ class Sleep:
     ) -> Night:
         if not isinstance(policy, SleepPolicy | None):
             raise InvalidInput(f"policy must be a SleepPolicy, not {type(policy).__name__}.")
+        if truth_of("model", model) and not self._has_model:
+            raise InvalidInput("There is no language model: set llm_url and llm_model first.")
         return Night(
             reach=reach_of(self._tenant, label_of("user_id", user_id)),
             now=self._believed() if now is None else moment_of("now", now),
@@ -304,12 +327,12 @@ class Sleep:
             raise Conflict(f"The run {run.id} was undone already; there is nothing to take back.")
         if run.status is Status.FAILED:
             raise Conflict(f"The run {run.id} failed and left nothing to take back.")
-        if run.status is Status.RUNNING and not account.abandoned(self._clock.now()):
+        if run.status is Status.RUNNING and not self._desk.abandoned(account):
             raise Conflict(f"The run {run.id} is under way; wait, or cancel it first.")
 
     def _check_running(self, account: Account) -> None:
         run = account.run
-        if account.abandoned(self._clock.now()):
+        if self._desk.abandoned(account):
             return
         if account.taking_back is not None:
             raise Conflict(f"The run {run.id} is being undone, which goes on to the end; wait.")

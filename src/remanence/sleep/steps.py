@@ -12,10 +12,14 @@ from remanence.ports.store import Progress
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """What a chore did: counts of its own, and the memories it made, by id and version."""
+    """What a chore did: counts of its own, and the memories it made, by id and version.
+
+    `revised` are the versions that it gave to memories that stood before, with the verb of each.
+    """
 
     counts: Mapping[str, int] = field(default_factory=dict)
     made: tuple[tuple[str, int], ...] = ()
+    revised: tuple[tuple[str, int, str], ...] = ()
 
 
 class Planner(Protocol):
@@ -34,8 +38,8 @@ class Planner(Protocol):
 class Chore(Protocol):
     """A step that works through a layer or the store, in small transactions that may be repeated.
 
-    It takes no memory out of recall. What it makes can be archived again; anything else it does
-    can be taken back by `undo`.
+    It takes no memory out of recall. What it makes can be archived again, and what it revises has
+    its former values in its history; anything else it does can be taken back by `undo`.
     """
 
     step: Step

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, date, datetime, timedelta
+from dataclasses import replace
+from datetime import date, datetime
+from itertools import islice
 from typing import NamedTuple
 
 from remanence.errors import Conflict, NotFound
 from remanence.layers.conversation import Conversations
+from remanence.layers.conversation.daybook import Daybook, Diary, messages_of
 from remanence.layers.conversation.gaps import held_by
-from remanence.layers.conversation.periods import PERIODS, days_of, name_of, over, parts_of
-from remanence.layers.conversation.segments import PAUSE
-from remanence.layers.conversation.summaries import DECLINED, MODEL
+from remanence.layers.conversation.periods import PERIODS, bounds, days_of, name_of, over
+from remanence.layers.conversation.segments import PAUSE, Run
+from remanence.layers.conversation.summaries import DECLINED, MODEL, coming
 from remanence.layers.conversation.thread import Thread
 from remanence.model.conversation import Level
 from remanence.model.filter import Compare
-from remanence.model.memory import Kind, MemoryRecord, State
+from remanence.model.memory import MemoryRecord
 from remanence.model.scope import Reach
 from remanence.model.sleep import Night, Plan, Step
 from remanence.ports.store import Progress, Span, Store
@@ -25,8 +28,9 @@ from remanence.sleep.steps import Done
 
 MOST = 500  # summaries that a run writes; the next one goes on
 PAGE = 1_000
+SUMMARISED = "summarised"  # the verb of a summary that is written anew
 _FOR_ALL = Compare("for_agent", "exists", False)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NAMES = ("conversations", *(f"{level}s" for level in PERIODS))
 
 
 class Due(NamedTuple):
@@ -37,11 +41,47 @@ class Due(NamedTuple):
     standing: MemoryRecord | None
 
 
+class Told(NamedTuple):
+    """What was written of conversations or periods, and the versions of what stood before."""
+
+    name: str
+    records: list[MemoryRecord]
+    before: Mapping[str, int]
+
+
+class Writings:
+    """The summaries that a run wrote, and which version those had that stood before it."""
+
+    def __init__(self) -> None:
+        self.ids: dict[str, None] = {}
+        self._before: dict[str, int] = {}
+
+    def note(self, told: Told) -> None:
+        """Take note of what was written; what the run made itself stays its own."""
+        for record in told.records:
+            if record.id not in self.ids and record.id in told.before:
+                self._before[record.id] = told.before[record.id]
+            self.ids[record.id] = None
+
+    def done(self, store: Store, tenant: str, counts: Mapping[str, int]) -> Done:
+        """As it stands now: a model that was asked may have left another mark."""
+        found = store.get(tenant, list(self.ids))
+        made = ((one.id, one.version) for one in found if one.id not in self._before)
+        revised = (
+            (one.id, past.version, past.verb)
+            for one in found
+            if one.id in self._before
+            for past in store.history(tenant, one.id)
+            if past.version > self._before[one.id] and past.verb == SUMMARISED
+        )
+        return Done(counts=counts, made=tuple(made), revised=tuple(revised))
+
+
 class Talks:
     """Brings the summaries of conversations and periods up to date. What is done is not redone.
 
-    A conversation is left alone until it has paused, as its last segment may still grow. A week
-    of one day, or a month of one week, is told by that already.
+    A conversation is left alone until it has paused, as its last segment may still grow. Of days,
+    weeks and months those are told that are worth it; whoever asks for another gets that too.
     """
 
     step = Step.TALKS
@@ -53,113 +93,184 @@ class Talks:
         self._settled: dict[str | None, tuple[int, date, bool]] = {}
 
     def foresee(self, night: Night) -> Plan:
-        """How many conversations it would look through, and how much it would tell."""
+        """How many conversations it would look through, and how many summaries it would write.
+
+        What a model would make of them cannot be known: with one, it may be others that follow.
+        """
+        due = Counter[str]()
+        paused = looked_at = 0
         spans = self._spans(night)
-        days = {user: self._days(night, user) for user in spans}
-        due = Counter(
-            one.level
-            for user in spans
-            for level in PERIODS
-            for one in self._due(night, user, level, days[user])
-        )
-        paused = sum(_paused(span, night.now) for talks in spans.values() for span in talks)
-        periods = ", ".join(f"{level}s: {due[level]}" for level in PERIODS)
+        for user, partition in self._users(night).items():
+            diary = Diary(self._store, partition)
+            looked_at += sum(diary.said.values())
+            ended = [span for span in spans.get(user, []) if _paused(span, night.now)]
+            paused += len(ended)
+            runs: list[Run] = []
+            for span in ended:
+                segments, count = self._coming(night, span)
+                runs += segments
+                due["conversations"] += count
+            due.update(self._periods(night, user, diary, runs))
+        told = ", ".join(f"{name}: {due[name]}" for name in _NAMES)
         return Plan(
             step=self.step,
-            looked_at=sum(sum(said.values()) for said in days.values()),
-            notes=(f"conversations to look through: {paused}", f"to tell: {periods}"),
+            looked_at=looked_at,
+            notes=(f"conversations to look through: {paused}", f"to tell: {told}"),
         )
 
     def run(self, night: Night, progress: Progress | None = None) -> Done:
         """Write what is missing or out of date, at most so much; call again while `left` is 1."""
-        made: dict[str, int] = {}
+        made = Writings()
         counts = Counter[str]()
-        spans = self._spans(night)
-        for number, (user, talks) in enumerate(spans.items(), 1):
-            if len(made) >= self._most:
+        spans, users = self._spans(night), self._users(night)
+        for number, (user, partition) in enumerate(users.items(), 1):
+            if len(made.ids) >= self._most:
                 counts["left"] = 1
                 break
-            self._settle(night, user, talks, made, counts)
+            self._settle(night, user, partition, spans.get(user, []), made, counts)
             if progress:
-                progress(number, len(spans))
-        return Done(counts=dict(counts), made=self._as_it_stands(night, made))
+                progress(number, len(users))
+        return made.done(self._store, night.reach.tenant, dict(counts))
 
     def undo(self, night: Night) -> int:
         """Nothing: all that it made are memories."""
         return 0
 
-    def _as_it_stands(self, night: Night, made: dict[str, int]) -> tuple[tuple[str, int], ...]:
-        """What was made and is still there; a model that was asked may have left another mark."""
-        found = self._store.get(night.reach.tenant, list(made))
-        return tuple((record.id, record.version) for record in found)
-
     def _settle(
         self,
         night: Night,
         user: str | None,
+        partition: int,
         talks: Sequence[Span],
-        made: dict[str, int],
+        made: Writings,
         counts: Counter[str],
     ) -> None:
         """One user's conversations and periods, unless nothing has changed since it found none."""
-        position = sum(map(self._store.position, self._store.partitions(_of(night, user))))
-        mark = (position, night.now.date(), night.use_model)
+        mark = (self._store.position(partition), night.now.date(), night.use_model)
         if self._settled.get(user) == mark:
             return
-        before = len(made)
-        for name, records in self._told(night, user, talks):
-            if records:
-                made.update((record.id, record.version) for record in records)
-                counts[name] += len(records)
-            if len(made) >= self._most:
+        before = len(made.ids)
+        for at_once in self._told(night, user, partition, talks):
+            for told in at_once:
+                if new := {record.id for record in told.records} - made.ids.keys():
+                    counts[told.name] += len(new)
+                made.note(told)
+            if len(made.ids) >= self._most:
                 counts["left"] = 1
                 return
-        if len(made) == before and all(_paused(span, night.now) for span in talks):
+        if len(made.ids) == before and all(_paused(span, night.now) for span in talks):
             self._settled[user] = mark
 
     def _told(
-        self, night: Night, user: str | None, talks: Sequence[Span]
-    ) -> Iterator[tuple[str, list[MemoryRecord]]]:
-        """What is written, one thing after another, and whether of conversations or periods."""
+        self, night: Night, user: str | None, partition: int, talks: Sequence[Span]
+    ) -> Iterator[list[Told]]:
+        """What is written, one thing after another, each with what it took."""
         for span in talks:
             if _paused(span, night.now):
+                before = self._versions(night, span)
                 with suppress(NotFound, Conflict):
-                    yield (
-                        "conversations",
-                        self._conversations.summarise(
-                            span.session_id, user_id=user, refine=night.use_model
-                        ),
+                    written = self._conversations.summarise(
+                        span.session_id, user_id=user, refine=night.use_model
                     )
-        said = self._days(night, user)
+                    yield [Told("conversations", written, before)]
+        diary = Diary(self._store, partition)
         for level in PERIODS:
-            for due in self._due(night, user, level, said):
-                with suppress(NotFound, Conflict):
-                    yield f"{level}s", self._tell(due, user, night.use_model)
+            for due in self._due(night, user, level, diary):
+                yield self._tell(night, user, due)
 
-    def _tell(self, due: Due, user: str | None, refine: bool) -> list[MemoryRecord]:
-        """The period's summary, if it was written now."""
+    def _versions(self, night: Night, span: Span) -> dict[str, int]:
+        """Summaries of a conversation that may be written anew; its segments only by a model."""
+        thread = Thread(self._store, replace(_of(night, span.user_id), session_id=span.session_id))
+        levels = (Level.CONVERSATION, *([Level.SEGMENT] if night.use_model else []))
+        found = (one for level in levels for one in thread.summaries(level))
+        return {one.id: one.version for one in found}
+
+    def _tell(self, night: Night, user: str | None, due: Due) -> list[Told]:
+        """The period's summary, if it was written now, and those of its parts that were."""
         verbs = self._conversations
         tell = {Level.DAY: verbs.day, Level.WEEK: verbs.week, Level.MONTH: verbs.month}[due.level]
-        record, before = tell(due.day, user_id=user, refine=refine), due.standing
-        same = before is not None and (before.id, before.version) == (record.id, record.version)
-        return [] if same else [record]
+        stood = self._below(night, user, due)
+        written: list[MemoryRecord] = []
+        with suppress(NotFound, Conflict):
+            written = [tell(due.day, user_id=user, refine=night.use_model)]
+        parts = self._below(night, user, due)
+        told = [_changed(level, stood[level], parts[level]) for level in parts]
+        return [*told, _changed(due.level, [due.standing] if due.standing else [], written)]
 
-    def _due(self, night: Night, user: str | None, level: Level, said: Counter[date]) -> list[Due]:
-        """Periods that are over, and that no summary or one with less tells of; earliest first."""
-        thread = Thread(self._store, _of(night, user))
-        standing = {str(one.metadata.get(level)): one for one in thread.summaries(level, _FOR_ALL)}
-        ended = [day for day in over(level, said, night.now.date()) if _worth(level, day, said)]
-        found = [Due(level, day, standing.get(name_of(level, day))) for day in ended]
-        return [due for due in found if _lacking(due, said, night.use_model)]
-
-    def _days(self, night: Night, user: str | None) -> Counter[date]:
-        """How many messages stand of each day."""
-        return Counter(
-            (_EPOCH + timedelta(microseconds=trait.happened)).date()
-            for partition in self._store.partitions(_of(night, user))
-            for trait in self._store.traits(partition)
-            if trait.kind == Kind.MESSAGE and trait.state == State.ACTIVE
+    def _below(self, night: Night, user: str | None, due: Due) -> dict[Level, list[MemoryRecord]]:
+        """The summaries that stand of the days and weeks in a week or month."""
+        thread, days = Thread(self._store, _of(night, user)), days_of(due.level, due.day)
+        within = (
+            Compare("happened_at", "gte", bounds(days[0])[0], field=True),
+            Compare("happened_at", "lt", bounds(days[-1])[1], field=True),
         )
+        levels = PERIODS[: PERIODS.index(due.level)]
+        return {level: list(thread.summaries(level, _FOR_ALL, *within)) for level in levels}
+
+    def _due(
+        self,
+        night: Night,
+        user: str | None,
+        level: Level,
+        diary: Diary,
+        planned: Sequence[Run] = (),
+        changing: Container[date] = (),
+    ) -> list[Due]:
+        """Periods that are over, and that no summary or one with less tells of; earliest first.
+
+        Those with a day that is `changing` are told anew.
+        """
+        thread = Thread(self._store, _of(night, user))
+        standing = {
+            (one, str(record.metadata.get(one))): record
+            for one in PERIODS[: PERIODS.index(level) + 1]
+            for record in thread.summaries(one, _FOR_ALL)
+        }
+
+        def stands(level: Level, day: date) -> MemoryRecord | None:
+            return standing.get((level, name_of(level, day)))
+
+        book = Daybook(self._store, thread, stands, among=diary.candidates, coming=planned)
+        ended = over(level, diary.said, night.now.date())
+        found = [Due(level, day, stands(level, day)) for day in ended if book.has(level, day)]
+        return [
+            due
+            for due in found
+            if _lacking(due, diary.said, night.use_model)
+            or any(day in changing for day in days_of(level, due.day))
+        ]
+
+    def _periods(
+        self, night: Night, user: str | None, diary: Diary, planned: Sequence[Run]
+    ) -> Counter[str]:
+        """How many days, weeks and months are due, as if the segments that come were there."""
+        due = Counter[str]()
+        changing: set[date] = set()
+        for level in PERIODS:
+            found = self._due(night, user, level, diary, planned, changing)
+            due[f"{level}s"] = len(found)
+            changing |= {one.day for one in found if level is Level.DAY and one.standing}
+        return due
+
+    def _coming(self, night: Night, span: Span) -> tuple[list[Run], int]:
+        """The segments that a conversation lacks, and how many summaries would be written of it."""
+        window = self._conversations.window(span.session_id, user_id=span.user_id).messages
+        if not window:
+            return [], 0
+        thread = Thread(self._store, replace(_of(night, span.user_id), session_id=span.session_id))
+        runs, rolls = coming(self._store, thread, window[0])
+        levels = (Level.SEGMENT, *([] if rolls else [Level.CONVERSATION]))
+        plain = (one for level in levels for one in thread.summaries(level) if _unrefined(one))
+        return runs, len(runs) + rolls + (len(list(plain)) if night.use_model else 0)
+
+    def _users(self, night: Night) -> dict[str | None, int]:
+        """Whose messages are in reach, and in which partition, with or without a conversation."""
+        found: dict[str | None, int] = {}
+        for partition in self._store.partitions(night.reach):
+            first = [trait.key for trait in islice(messages_of(self._store, partition), 1)]
+            for record in self._store.records(partition, first).values():
+                found[record.user_id] = partition
+        return found
 
     def _spans(self, night: Night) -> dict[str | None, list[Span]]:
         """Conversations in reach, by user."""
@@ -172,6 +283,12 @@ class Talks:
         return found
 
 
+def _changed(level: Level, stood: Sequence[MemoryRecord], now: Sequence[MemoryRecord]) -> Told:
+    """Those that did not stand before as they are now."""
+    before = {one.id: one.version for one in stood}
+    return Told(f"{level}s", [one for one in now if before.get(one.id) != one.version], before)
+
+
 def _of(night: Night, user: str | None) -> Reach:
     return Reach(tenant=night.reach.tenant, user_id=user)
 
@@ -180,16 +297,11 @@ def _paused(span: Span, now: datetime) -> bool:
     return now - span.last > PAUSE
 
 
-def _worth(level: Level, day: date, said: Counter[date]) -> bool:
-    """Whether a period has more than one part to tell."""
-    if level is Level.MONTH:
-        return sum(any(said[one] for one in days_of(*part)) for part in parts_of(day)) > 1
-    return level is Level.DAY or sum(said[one] > 0 for one in days_of(level, day)) > 1
-
-
 def _lacking(due: Due, said: Counter[date], use_model: bool) -> bool:
-    if due.standing is None:
+    if due.standing is None or (use_model and _unrefined(due.standing)):
         return True
-    told = due.standing.metadata
-    unrefined = use_model and MODEL not in told and DECLINED not in told
-    return unrefined or held_by(due.standing) < sum(said[d] for d in days_of(due.level, due.day))
+    return held_by(due.standing) < sum(said[day] for day in days_of(due.level, due.day))
+
+
+def _unrefined(record: MemoryRecord) -> bool:
+    return MODEL not in record.metadata and DECLINED not in record.metadata

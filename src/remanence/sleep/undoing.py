@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from remanence.errors import Conflict, NotFound
 from remanence.model.memory import Revision, State
@@ -16,20 +17,23 @@ VERB = "undone"
 ACTOR = "sleep"
 
 _RACES = 5
+_WITHDRAWN: Mapping[str, object] = {"state": State.ARCHIVED}
 
 Given = Mapping[str, set[int]]
 
 
-@dataclass(slots=True)
+@dataclass
 class Undoing:
     """Takes runs back, the last batch first, each in one transaction with the note that it is.
 
     Killed anywhere, it goes on where it stopped. What is counted: `restored` have the values they
     had before; `withdrawn` were made by the run and are archived; `left` were changed by somebody
-    since and stay; `erased` cannot be given back.
+    since and stay; `erased` cannot be given back. Where a run that was undone before had to leave
+    a memory because of this one, its change is given back too.
     """
 
     desk: Desk
+    run: str
 
     def take_back(self, held: Held) -> None:
         """Undo every batch of the run that is not undone yet."""
@@ -83,13 +87,24 @@ class Undoing:
                 counts["left"] += 1
                 left.add(id)
                 continue
-            changes = _before(past, version) if verb else {"state": State.ARCHIVED}
+            changes = self._before(past, id, version) if verb else dict(_WITHDRAWN)
             if changes and (verb or id in ahead or self._active(id)):
                 expected = past[-1].version + ahead.get(id, 0)
                 ahead[id] = ahead.get(id, 0) + 1
                 actions.append(self._revise(id, changes, expected, marker))
             counts["restored" if verb else "withdrawn"] += 1
         return actions, +counts, left
+
+    def _before(self, past: list[Revision], id: str, version: int) -> dict[str, object]:
+        changes = _before(past, version)
+        while (id, version := version - 1) in self._undone:
+            withdrawn = self._undone[id, version] is None
+            changes |= _WITHDRAWN if withdrawn else _before(past, version)
+        return changes
+
+    @cached_property
+    def _undone(self) -> Mapping[tuple[str, int], str | None]:
+        return self.desk.journal.undone(besides=self.run)
 
     def _active(self, id: str) -> bool:
         found = self.desk.store.get(self.desk.tenant, [id])

@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Protocol
 
 from remanence.errors import EmbedderError, InvalidInput
-from remanence.model.document import Shelf
 from remanence.model.embedding import Fingerprint
 from remanence.model.sleep import Night, Plan, Step
 from remanence.ports.store import Progress, Store
@@ -74,7 +73,7 @@ class Upkeep:
 
     def foresee(self, night: Night) -> Plan:
         """How many memories wait for vectors; the rest is found on the way."""
-        notes = ["Sessions, working memory and accounts of runs that have run out are removed."]
+        notes = ["Sessions and working memory that have run out are removed."]
         with suppress(EmbedderError):
             waiting = self._store.count_unembedded(self._tenant, self._embedder.fingerprint)
             notes.append(f"{min(waiting, self._embedded)} of {waiting} memories get vectors.")
@@ -88,7 +87,6 @@ class Upkeep:
         for name, layer in self._layers.items():
             with suppress(InvalidInput):  # a clock that is doubted removes nothing
                 counts[f"{name}_removed"] = layer.cleanup()
-        counts["runs_removed"] = self._expire_runs(night.now)
         with suppress(EmbedderError):
             counts["embedded"] = self._embed(progress)
             counts["stale_vectors"] = self._forget_stale()
@@ -100,12 +98,6 @@ class Upkeep:
     def undo(self, night: Night) -> int:
         """Nothing was taken that could come back."""
         return 0
-
-    def _expire_runs(self, now: datetime) -> int:
-        gone = 0
-        while found := self._store.expire(self._tenant, Shelf.RUN, now):
-            gone += len(found)
-        return gone
 
     def _embed(self, progress: Progress | None) -> int:
         """Some of the memories without vectors of this embedder; how many."""

@@ -17,11 +17,11 @@ import orjson
 
 from remanence.errors import InvalidInput, StoreCorrupt
 from remanence.model.knowledge import Claim, Entity, EntityType, When, entity_id, folded_name
-from remanence.model.memory import EMPTY, State, aware
+from remanence.model.memory import EMPTY, MemoryRecord, State, aware
 from remanence.model.scope import Reach
 from remanence.store.conditions import ALWAYS, Condition, joined
 from remanence.store.damage import is_time
-from remanence.store.rows import STATE_CODES, Owner, Row, json_text, micros, moment, packed_id
+from remanence.store.rows import Owner, Row, json_text, micros, moment, packed_id
 from remanence.store.rows import spelled_id as spelled
 
 ENTITY_COLUMNS = ("id", "name", "folded", "type", "given", "created_at", "digest")
@@ -143,12 +143,18 @@ def claim_values(claim: Claim, tenant: str, key: bytes, rested_at: int | None) -
     return (names[0], *said, rested_at, retired, digest)
 
 
-def rests_from(claim: Claim, state: int | None, updated_at: int) -> int | None:
-    """Since when a claim rests: with its memory, which has that state and change, or as it says."""
+def is_evidence(record: MemoryRecord) -> bool:
+    """Whether what a memory says counts: it is active, or rests only because it was merged."""
+    merged = record.state == State.ARCHIVED and record.superseded_by is not None
+    return merged or record.state == State.ACTIVE
+
+
+def rests_from(claim: Claim, counts: int | None, updated_at: int) -> int | None:
+    """Since when a claim rests: with its memory, which `is_evidence` or not, or as it says."""
     given = None if claim.rested_at is None else micros(aware("rested_at", claim.rested_at))
-    if state is None:
+    if counts is None:
         return given
-    if state == STATE_CODES[State.ACTIVE]:
+    if counts:
         return None
     return updated_at if given is None else given
 

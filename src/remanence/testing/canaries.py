@@ -7,7 +7,6 @@ word begins, never how it ends.
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -18,10 +17,11 @@ import numpy as np
 from remanence.memory import Memory
 from remanence.model.erasure import Forgotten
 from remanence.model.memory import Association, Kind, MemoryRecord, State
+from remanence.model.origins import SLEEP
 from remanence.model.scope import Reach
 from remanence.model.tier import Tier
 from remanence.model.write import Batch, Insert
-from remanence.remember.lineage import MERGED_INTO, SLEEP, SOURCES
+from remanence.remember.lineage import MERGED_INTO, SOURCES
 
 TAIL = "zqxjk"
 _LETTERS = "abcdefghimnoprtuvw"
@@ -181,10 +181,9 @@ def left_in(files: Iterable[Path], planted: Iterable[Planted]) -> dict[str, list
         vectors |= one.vectors
     found: dict[str, list[Path]] = {}
     finder = _Finder(vectors)
-    pattern = re.compile(rb"[a-zA-Z]{%d}%s" % (_KEPT_LETTERS, TAIL.encode()), re.IGNORECASE)
     for path in files:
         content = _read(path)
-        hits = {hit.lower() for hit in pattern.findall(content)} & words
+        hits = set(_tailed(content.lower())) & words
         hits |= finder.among(content)
         for hit in hits:
             shown = hit.decode() if hit in words else hit.hex()
@@ -214,6 +213,13 @@ class _Finder:
         places = np.flatnonzero(self._likely[numbers & 0xFFFF])
         places = places[np.isin(numbers[places], self._firsts)]
         return [int(place) * _FIRST + shift for place in places]
+
+
+def _tailed(content: bytes) -> Iterator[bytes]:
+    """What stands before every tail, with it."""
+    tail, at = TAIL.encode(), -1
+    while (at := content.find(tail, at + 1)) >= 0:
+        yield content[max(0, at - _KEPT_LETTERS) : at + len(tail)]
 
 
 def _read(path: Path) -> bytes:

@@ -54,7 +54,7 @@ def test_age_decides_the_tier(store: SqliteStore) -> None:
     chore = Compressing(store)
     assert chore.step is Step.COMPRESS
     foreseen = chore.foresee(night())
-    assert foreseen.notes[0].startswith("4 memories")
+    assert foreseen.notes[0].startswith("2 memories")
     assert foreseen.notes[1].startswith("2 memories")
     assert tiers(store) == {"HOT": 6}
     told: list[tuple[int, int]] = []

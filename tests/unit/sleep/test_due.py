@@ -108,6 +108,15 @@ def test_what_somebody_is_at_is_left_to_him_until_his_lease_ends() -> None:
     assert due(HOURLY, held, at(1.1)) == Due(moment=at(1))
 
 
+def test_a_lease_of_a_clock_that_was_ahead_is_over() -> None:
+    lease = Lease(owner="a", until=at(24 * 300), due=at(1), began=at(1))
+    held = replace(FRESH, lease=lease)
+    assert due(HOURLY, held, at(2)) == Due(moment=at(1))
+    assert due(HOURLY, held, at(2), span=timedelta(days=200)) is None
+    near = replace(FRESH, lease=replace(lease, until=at(2.1)))
+    assert due(HOURLY, near, at(2)) is None
+
+
 def test_a_failure_is_tried_again_after_a_pause() -> None:
     lease = Lease(owner="", until=at(1), due=at(1), began=at(1))
     failed = replace(FRESH, lease=lease, tries=1, again_at=at(1.2))
@@ -159,6 +168,8 @@ def test_the_defaults_are_what_is_promised() -> None:
         {"after_messages": True},
         {"idle_s": -1},
         {"jitter_s": float("nan")},
+        {"jitter_s": float("inf")},
+        {"idle_s": 1e300},
     ],
 )
 def test_what_makes_no_schedule_is_refused(wrong: dict[str, Any]) -> None:

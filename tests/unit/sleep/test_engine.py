@@ -14,7 +14,8 @@ from remanence.clock import FixedClock
 from remanence.errors import Conflict, InvalidInput, LanguageModelError, NotFound, StoreUnavailable
 from remanence.model.document import Shelf
 from remanence.model.memory import State
-from remanence.model.sleep import Deed, ForgetPolicy, Plan, Run, SleepPolicy, Status, Step
+from remanence.model.scope import Reach
+from remanence.model.sleep import Deed, ForgetPolicy, Night, Plan, Run, SleepPolicy, Status, Step
 from remanence.model.write import Insert, Remove, Revise
 from remanence.ports.store import Store
 from remanence.sleep.engine import cut
@@ -66,8 +67,7 @@ def test_a_run_does_what_was_planned_in_batches(store: Store) -> None:
     )  # fmt: skip
     assert paired(store) == PAIRS
     assert sum(r.origin == "sleep" for _, r in store.scan("t")) == PAIRS
-    resting = [one for one in store.claims(all_of("t")) if one.rested_at is not None]
-    assert len(resting) == PAIRS
+    assert not any(one.rested_at for one in store.claims(all_of("t")))
     assert sleep.log() == [run]
     assert only(sleep.run("merge")).counts == {"looked_at": 0}
     assert healthy(store)
@@ -235,6 +235,40 @@ def test_the_cap_cuts_a_run_and_sounds_the_alarm(store: Store) -> None:
     assert (free.alarm, free.counts["taken"]) == (None, 9)
 
 
+def test_the_cap_is_for_a_day_however_many_runs_it_has(store: Store) -> None:
+    clock, policy = FixedClock(NOW), SleepPolicy(cap=0.1)  # of 24: 3
+    sleep = sleeper(store, Pairing(store, takes=1), policy=policy, clock=clock)
+    first = only(sleep.run("merge"))
+    for _ in range(3):
+        clock.at += HOUR
+        again = only(sleep.run("merge"))
+        assert (again.counts.get("taken"), bool(again.alarm)) == (None, True)
+    assert sleep.plan("merge")[0].takes == 0
+    sleep.undo(first.id)
+    assert only(sleep.run("merge")).counts["taken"] == 3
+    clock.at += timedelta(days=1)
+    assert only(sleep.run("merge")).counts["taken"] == 3
+    clock.at -= timedelta(days=300)  # what a clock ahead took does not count for ever
+    assert only(sleep.run("merge")).counts["taken"] == 3
+
+
+def test_what_one_user_lost_today_is_no_other_users(store: Store) -> None:
+    sleep = sleeper(store, Pairing(store, takes=1), policy=SleepPolicy(cap=0.1))
+    assert only(sleep.run("merge", user_id="ana")).counts["taken"] == 2  # of 12
+    assert only(sleep.run("merge", user_id="ana")).counts.get("taken") is None
+    assert only(sleep.run("merge")).counts["taken"] == 1
+
+
+@pytest.mark.parametrize(("memories", "room"), [(1, 0), (2, 1), (20, 1), (51, 2)])
+def test_no_cap_but_a_whole_one_takes_all(memories: int, room: int) -> None:
+    store = SqliteStore(":memory:")
+    add(store, *[memory(str(n)) for n in range(memories)])
+    reach, engine = Reach(tenant="t", all_users=True), sleeper(store)._engine
+    assert engine.room(Night(reach=reach, now=NOW, policy=SleepPolicy())) == room
+    assert engine.room(Night(reach=reach, now=NOW, policy=SleepPolicy(cap=1))) == memories
+    store.close()
+
+
 def test_what_takes_nothing_stays_in_a_plan_that_is_cut() -> None:
     deeds = tuple(
         Deed(what=str(n), why="", about=(), actions=(), takes=takes)
@@ -309,9 +343,9 @@ def test_a_chore_that_fails_is_failed(store: Store) -> None:
     assert run.error.startswith("NotFound: No such memory")
 
 
-def cut_off(store: Store, at: int, clock: FixedClock) -> Sleep:
+def cut_off(store: Store, at: int, clock: FixedClock, **how: Any) -> Sleep:
     """A run that died before a batch, without a chance to say so."""
-    sleep = batches_of(sleeper(store, clock=clock, by="the dead"), 6)
+    sleep = batches_of(sleeper(store, clock=clock, by="the dead", **how), 6)
     writes = iter(range(100))
     real = store.write
 
@@ -577,6 +611,79 @@ def test_undoing_that_was_cut_off_can_be_given_up_and_taken_up(store: Store) -> 
     undone = sleep.undo(run.id)
     assert (undone.status, undone.counts["restored"]) == (Status.UNDONE, 2 * PAIRS)
     assert state_of(store) == before
+
+
+def test_a_present_that_is_to_come_takes_no_account_away(store: Store) -> None:
+    sleep = sleeper(store, Pairing(store), Noting(store))
+    run = only(sleep.run("merge"))
+    later = sleep.run(now=NOW + timedelta(days=400))
+    assert [one.status for one in later] == [Status.COMPLETED] * 2
+    assert len(sleep.log()) == 3
+    assert sleep.undo(run.id).status is Status.UNDONE
+
+
+def test_what_is_done_late_is_stamped_when_it_is_done(store: Store) -> None:
+    clock, new = FixedClock(NOW), NOW + 72 * HOUR
+    known = {record.id for _, record in store.scan("t")}
+    cut_off(store, 2, clock)
+    early = {record.id for _, record in store.scan("t")} - known
+    clock.at = new
+    run = only(batches_of(sleeper(store, clock=clock), 6).resume())
+    late = [one for one in store.get("t", [r.id for _, r in store.scan("t")])
+            if one.origin == "sleep" and one.id not in early]  # fmt: skip
+    assert {(one.created_at, one.updated_at) for one in late} == {(new, new)}
+    verbs = [past for id in known for past in store.history("t", id) if past.verb == "merged"]
+    assert {past.at for past in verbs} == {NOW, new}
+    assert {link.created_at for link in store.links("t")} == {NOW, new}
+    assert run.status is Status.COMPLETED
+
+
+def test_a_lease_of_a_clock_that_was_ahead_is_over(store: Store) -> None:
+    clock = FixedClock(NOW + timedelta(days=300))
+    cut_off(store, 2, clock)
+    clock.at = NOW
+    planned: list[datetime] = []
+    pairing = Pairing(store)
+    plan = pairing.plan
+    pairing.plan = lambda night, *rest: planned.append(night.now) or plan(night, *rest)  # type: ignore[method-assign,func-returns-value]
+    run = only(sleeper(store, pairing, clock=clock).run("merge"))
+    assert (run.status, run.counts["merge"], planned) == (Status.COMPLETED, PAIRS, [NOW])
+
+
+def test_a_machine_whose_clock_is_a_little_ahead_keeps_its_lease(store: Store) -> None:
+    clock = FixedClock(NOW + timedelta(minutes=5))
+    cut_off(store, 2, clock)
+    clock.at = NOW
+    with pytest.raises(Conflict, match="the dead is at it"):
+        sleeper(store, clock=clock).run("merge")
+
+
+def test_a_policy_without_end_is_kept_in_the_account(store: Store) -> None:
+    clock, never = FixedClock(NOW), float("inf")
+    policy = SleepPolicy(days_apart=never, forget=ForgetPolicy(older_than_days=never))
+    cut_off(store, 2, clock, policy=policy)
+    clock.at += HOUR
+    sleep = sleeper(store, clock=clock)
+    assert only(sleep.resume()).status is Status.COMPLETED
+    assert sleep._journal.account(only(sleep.log()).id).night.policy == policy
+
+
+@pytest.mark.parametrize("wrong", [
+    {"forget": None}, {"forget": {}}, {"cap": True}, {"cap": 2}, {"alike": "0.9"},
+    {"days_apart": None}, {"cool_after_days": float("nan")}, {"cold_after_days": -1},
+], ids=str)  # fmt: skip
+def test_what_makes_no_policy_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput):
+        SleepPolicy(**wrong)
+
+
+@pytest.mark.parametrize("wrong", [
+    {"active_days": "no"}, {"older_than_days": None}, {"uses_below": None}, {"daily": None},
+    {"erase_after_days": True}, {"erase_after_days": "3"},
+], ids=str)  # fmt: skip
+def test_what_makes_no_policy_of_forgetting_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput):
+        ForgetPolicy(**wrong)
 
 
 def test_accounts_go_when_their_time_has_run_out(store: Store) -> None:

@@ -183,7 +183,7 @@ def dying(store: Store, at: int) -> Iterator[None]:
         store.write, store.put = real, puts  # type: ignore[method-assign]
 
 
-def test_changes_of_two_runs_are_undone_the_later_first() -> None:
+def test_changes_of_two_runs_are_undone_in_any_order() -> None:
     with filled() as (store, records):
         before = state_of(store)
         one = {"revised": [(0, {"importance": 0.5})], "inserted": False, "links": [], "moved": []}
@@ -195,8 +195,46 @@ def test_changes_of_two_runs_are_undone_the_later_first() -> None:
         second = only(sleep.run("distil"))
         assert sleep.undo(first.id).counts["left"] == 1
         sleep.undo(second.id)
-        assert store.get("t", [records[0].id])[0].importance == 0.5
-        assert state_of(store) != before
+        assert state_of(store) == before
+
+
+def test_what_an_undone_run_made_and_a_later_one_changed_goes_with_that() -> None:
+    with filled() as (store, records):
+        before = state_of(store)
+        made = {"revised": [], "inserted": True, "links": [], "moved": []}
+        planner = Listed([deed_of(made, records)])
+        sleep = sleeper(store, planner)
+        first = only(sleep.run("distil"))
+        [new] = [one for one in first_made(store) if one.state == State.ACTIVE]
+        gone = {"state": State.ARCHIVED, "superseded_by": records[0].id}
+        change = Revise(id=new.id, changes=gone, verb="superseded", at=NOW)
+        planner.deeds = [replace(deed_of(made, records), actions=(change,), links=())]
+        second = only(sleep.run("distil"))
+        sleep.undo(first.id)
+        sleep.undo(second.id)
+        assert [(one.state, one.superseded_by) for one in first_made(store)] == [
+            (State.ARCHIVED, None)
+        ]
+        assert state_of(store) == before
+
+
+def test_what_somebody_built_on_an_undone_run_is_his() -> None:
+    with filled() as (store, records):
+        one = {"revised": [(0, {"importance": 0.5})], "inserted": False, "links": [], "moved": []}
+        planner = Listed([deed_of(one, records)])
+        sleep = sleeper(store, planner)
+        first = only(sleep.run("distil"))
+        revise(store, records[0].id, pinned=True)
+        planner.deeds = [deed_of(one | {"revised": [(0, {"importance": 1.0})]}, records)]
+        second = only(sleep.run("distil"))
+        sleep.undo(first.id)
+        sleep.undo(second.id)
+        now = store.get("t", [records[0].id])[0]
+        assert (now.importance, now.pinned) == (0.5, True)
+
+
+def first_made(store: Store) -> list[MemoryRecord]:
+    return [record for _, record in store.scan("t") if record.origin == "sleep"]
 
 
 def test_a_journal_that_is_gone_is_said_so() -> None:

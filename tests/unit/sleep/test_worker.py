@@ -102,6 +102,25 @@ def raising(step: Step, progress: Progress) -> Run | None:
 
 
 @pytest.mark.usefixtures("schedules")
+@pytest.mark.parametrize("act", [None, failing])
+def test_a_clock_that_was_ahead_stops_no_schedule(
+    store: SqliteStore, steps: Steps, clock: FixedClock, act: Act | None
+) -> None:
+    one = worker(store, steps, clock)
+    steps.act = act
+    clock.at = BEGIN + timedelta(days=300)
+    assert len(one.tick()) == 1
+    steps.act = None
+    clock.at = BEGIN + timedelta(hours=1)
+    one.tick()
+    steps.ran.clear()
+    clock.at = BEGIN + timedelta(hours=2)
+    assert [outcome.error for outcome in one.tick()] == [None]
+    assert ran(steps) == ["merge", "forget"]
+    assert one.tick() == []
+
+
+@pytest.mark.usefixtures("schedules")
 def test_what_is_due_runs_once(store: SqliteStore, steps: Steps, clock: FixedClock) -> None:
     told: list[Outcome] = []
     one, other = worker(store, steps, clock, tell=told.append), worker(store, steps, clock)

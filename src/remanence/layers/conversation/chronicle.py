@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import date
+from functools import partial
 
 from remanence.errors import Conflict, NotFound
+from remanence.layers.conversation.daybook import Daybook
 from remanence.layers.conversation.deriving import Deriving
 from remanence.layers.conversation.gaps import held_by
 from remanence.layers.conversation.making import Summarise, digest_of, drafted, told
-from remanence.layers.conversation.periods import bounds, days_of, name_of, parts_of
+from remanence.layers.conversation.periods import bounds, days_of, name_of
 from remanence.layers.conversation.summaries import Summaries
 from remanence.layers.conversation.thread import Thread
 from remanence.model.conversation import Level
@@ -18,7 +20,6 @@ from remanence.model.filter import Compare, Filter
 from remanence.model.memory import MemoryRecord
 from remanence.model.scope import Reach
 from remanence.ports.store import Store
-from remanence.remember.lineage import sources_of
 
 TRIES = 5
 OF = "of"  # in a summary's metadata: what it was made of, as a digest
@@ -26,6 +27,8 @@ OF = "of"  # in a summary's metadata: what it was made of, as a digest
 
 class Chronicle:
     """Makes the summary of a day, of a week from its days, of a month from weeks and days.
+
+    Days and weeks that are not worth a summary of their own get none on the way.
 
     One that stands is brought up to date when there is more to tell. When what it was made of
     changed, lineage has archived it; when that was only forgotten, it is what is left and stays.
@@ -63,13 +66,17 @@ class Chronicle:
         return self._told(thread, level, day, sources)
 
     def _sources(self, thread: Thread, level: Level, day: date, refine: bool) -> list[MemoryRecord]:
+        """What goes into a summary; of a day that is not worth one, what was said itself."""
+        book = Daybook(self._store, thread, partial(_standing, thread))
         if level is Level.DAY:
-            return self._said_on(thread, day)
-        parts = [(Level.DAY, one) for one in days_of(level, day)]
-        found = []
-        for part in parts_of(day) if level is Level.MONTH else parts:
+            return book.spoken(day).parts
+        found: list[MemoryRecord] = []
+        for part, first in book.parts(level, day):
+            if part is Level.DAY and not book.has(part, first):
+                found += book.spoken(first).parts
+                continue
             with suppress(NotFound):
-                found.append(self.tell(thread.reach, *part, refine=refine))
+                found.append(self.tell(thread.reach, part, first, refine=refine))
         return found
 
     def _told(
@@ -86,22 +93,6 @@ class Chronicle:
             return self._deriving.rewrite(current, draft.fields, draft.sources)
         key = f"{level.value}:{digest_of(thread.reach.user_id, agent, name)}"
         return self._deriving.write(draft, key, None)
-
-    def _said_on(self, thread: Thread, day: date) -> list[MemoryRecord]:
-        """The segments that lie in the day, and its messages that are in none of those."""
-        start, end = bounds(day)
-        within = (
-            Compare("happened_at", "gte", start, field=True),
-            Compare("happened_at", "lt", end, field=True),
-        )
-        segments = [
-            segment
-            for segment in thread.summaries(Level.SEGMENT, *within)
-            if str(segment.metadata.get("from")) >= start.isoformat()
-        ]
-        covered = {m.id for segment in segments for m in sources_of(self._store, segment)}
-        rest = [m for m in thread.messages(start, end) if m.id not in covered]
-        return sorted([*segments, *rest], key=lambda record: (record.happened_at, record.id))
 
 
 def _standing(thread: Thread, level: Level, day: date) -> MemoryRecord | None:

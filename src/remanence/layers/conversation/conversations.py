@@ -6,6 +6,7 @@ import builtins
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -25,13 +26,16 @@ from remanence.model import accept
 from remanence.model.conversation import Conversation, Level, Window
 from remanence.model.document import Address, Shelf
 from remanence.model.hit import Hits
-from remanence.model.memory import Kind, MemoryRecord, State
+from remanence.model.memory import Kind, MemoryRecord
 from remanence.model.query import MAX_LIMIT, check_limit
 from remanence.model.scope import Reach
 from remanence.ports.language_model import LanguageModel
 from remanence.ports.store import Store
+from remanence.remember.archiving import put_away
 from remanence.remember.draft import fields_of, record_of
 from remanence.remember.messages import message_of
+from remanence.remember.removing import remove
+from remanence.remember.unmerging import bring_back
 from remanence.remember.writer import Writer
 from remanence.text.summary import summarise
 
@@ -76,7 +80,7 @@ class Conversations:
         self._sizes = (window_messages, window_tokens)
         self._said = said
         self._forgotten = forgotten
-        self._erase = erase or writer.remove
+        self._erase = erase or partial(remove, store, clock, alone=True)
         self._described = Descriptions(store, tenant, clock)
         deriving = Deriving(store, writer, clock, new_id)
         self._summaries = Summaries(store, deriving, model, extract)
@@ -303,20 +307,22 @@ class Conversations:
     ) -> builtins.list[MemoryRecord]:
         """Forget a conversation: its messages, summaries and description; gives what is forgotten.
 
-        They are archived, or with `erase=True` removed for good.
+        They are archived, or with `erase=True` removed for good. What was merged into them from
+        other conversations is active again.
         """
         thread = self._thread(session_id, user_id)
         records = thread.everything(any_state=accept.truth_of("erase", erase))
         if erase:
+            back = bring_back(self._store, self._clock, records)
             self._erase(records)
         else:
-            self._writer.change_all(records, {"state": State.ARCHIVED}, verb="forgot")
+            back = put_away(self._store, self._writer, self._clock, records, alone=True)
         self._described.discard(session_id, user_id)
         if erase:
             note = Address(shelf=Shelf.CONVERSATION, name=session_id, user_id=user_id)
             erase_copies(self._store, self._tenant, [note])
         if self._forgotten is not None:
-            self._forgotten(records, erase)
+            self._forgotten([*records, *back], erase)
         return records
 
     # -- inside

@@ -12,8 +12,9 @@ from remanence.errors import Conflict, NotFound
 from remanence.layers.conversation.making import Draft, common
 from remanence.layers.conversation.periods import PERIODS
 from remanence.model.memory import Kind, MemoryRecord, State
+from remanence.model.origins import ORIGIN
 from remanence.ports.store import Store
-from remanence.remember.lineage import ORIGIN, SHOWING, made_of
+from remanence.remember.lineage import SHOWING, made_of
 from remanence.remember.writer import Writer
 
 MOST_NAMES = 10_000  # remembered with how often they have lost their summary

@@ -17,6 +17,7 @@ from remanence.layers.conversation.making import (
     told,
     turns_of,
 )
+from remanence.layers.conversation.segments import Run
 from remanence.layers.conversation.telling import telling
 from remanence.layers.conversation.thread import Thread
 from remanence.model.conversation import Level
@@ -53,7 +54,7 @@ class Summaries:
     def roll_up(self, thread: Thread) -> MemoryRecord | None:
         """Bring the summary of a conversation up to date, if enough segments are new."""
         current = self.whole(thread)
-        if len(list(islice(self.beside(thread, current), ROLL_UP))) < ROLL_UP:
+        if len(list(islice(beside(self._store, thread, current), ROLL_UP))) < ROLL_UP:
             return None
         segments = list(thread.summaries(Level.SEGMENT))[::-1]
         draft = drafted(Level.CONVERSATION, segments, self._rolled(current, segments))
@@ -67,21 +68,10 @@ class Summaries:
         """The summary of a conversation, if it has one."""
         return next(thread.summaries(Level.CONVERSATION), None)
 
-    def beside(self, thread: Thread, whole: MemoryRecord | None) -> Iterator[MemoryRecord]:
-        """The segments that are not in the summary of the conversation, newest first."""
-        if whole is None:
-            return thread.summaries(Level.SEGMENT)
-        after = Compare("happened_at", "gt", whole.happened_at, field=True)
-        newer = list(thread.summaries(Level.SEGMENT, after))
-        if thread.count_summaries(Level.SEGMENT) == made_of(whole) + len(newer):
-            return iter(newer)
-        known = {source.id for source in sources_of(self._store, whole)}
-        return (s for s in thread.summaries(Level.SEGMENT) if s.id not in known)
-
     def told(self, thread: Thread) -> str:
         """The rolling summary: that of the conversation and the segments beside it, in short."""
         whole = self.whole(thread)
-        return telling(whole, self.beside(thread, whole))
+        return telling(whole, beside(self._store, thread, whole))
 
     def refine(self, record: MemoryRecord, level: Level) -> MemoryRecord | None:
         """Have the model write a summary anew; None if it did so before, or could not.
@@ -123,3 +113,23 @@ class Summaries:
         known = {source.id for source in sources_of(self._store, current)}
         new = [segment for segment in segments if segment.id not in known]
         return told(Level.CONVERSATION, new, self._extract, current.text)
+
+
+def coming(store: Store, thread: Thread, oldest: MemoryRecord) -> tuple[list[Run], bool]:
+    """The segments that are still to be made before `oldest`, and if the whole is told anew."""
+    runs = gaps(store, thread, oldest, all_of_it=True)
+    whole = next(thread.summaries(Level.CONVERSATION), None)
+    new = len(runs) + len(list(islice(beside(store, thread, whole), ROLL_UP)))
+    return runs, new >= ROLL_UP
+
+
+def beside(store: Store, thread: Thread, whole: MemoryRecord | None) -> Iterator[MemoryRecord]:
+    """The segments that are not in the summary of the conversation, newest first."""
+    if whole is None:
+        return thread.summaries(Level.SEGMENT)
+    after = Compare("happened_at", "gt", whole.happened_at, field=True)
+    newer = list(thread.summaries(Level.SEGMENT, after))
+    if thread.count_summaries(Level.SEGMENT) == made_of(whole) + len(newer):
+        return iter(newer)
+    known = {source.id for source in sources_of(store, whole)}
+    return (s for s in thread.summaries(Level.SEGMENT) if s.id not in known)

@@ -9,10 +9,12 @@ from itertools import dropwhile, islice
 from remanence.model.conversation import Level
 from remanence.model.filter import Both, Compare, Filter
 from remanence.model.memory import Kind, MemoryRecord, State
+from remanence.model.origins import ORIGIN
 from remanence.model.scope import Reach
 from remanence.ports.store import Store
-from remanence.remember.lineage import ORIGIN, SOURCES, made_of
+from remanence.remember.lineage import SOURCES, made_of
 from remanence.remember.tool_calls import OF_MEMORY
+from remanence.remember.unmerging import hidden
 
 FIRST_PAGE = 64  # often enough
 PAGE = 1_000
@@ -71,9 +73,16 @@ class Thread:
         return self._store.count(self.reach, Both((_summaries(level), *more)))
 
     def everything(self, any_state: bool) -> list[MemoryRecord]:
-        """Messages and summaries, oldest first."""
+        """Messages and summaries, oldest first: in any state, or those that stand.
+
+        Those that stood until they were merged count among these.
+        """
         kinds: Filter = Compare("kind", "in", (Kind.MESSAGE, Kind.SUMMARY), field=True)
-        return list(self._pages(kinds if any_state else Both((kinds, _ACTIVE))))
+        found = list(self._pages(kinds))
+        if any_state:
+            return found
+        merged = {record.id for record in hidden(self._store, found)}
+        return [one for one in found if one.state == State.ACTIVE or one.id in merged]
 
     def _pages(self, where: Filter, *, newest_first: bool = False) -> Iterator[MemoryRecord]:
         seen: set[str] = set()  # others may write between the pages

@@ -14,6 +14,7 @@ from remanence.model.memory import MemoryRecord
 from remanence.ports.store import Store
 
 PAGE = 1_000
+UNMERGED = "unmerged"  # in a receipt's counts: what had been merged into it and came back
 
 
 def left_of(store: Store, receipt: Erasure) -> list[MemoryRecord]:
@@ -33,7 +34,8 @@ class Account:
     def __init__(self, store: Store, receipt: Erasure, asked: Sequence[MemoryRecord]) -> None:
         self.receipt = receipt
         self.gone: dict[str, MemoryRecord] = {}
-        self._next = receipt, self.gone
+        self.back: dict[str, MemoryRecord] = {}
+        self._next = receipt, self.gone, self.back
         self._store = store
         self._asked = {record.id for record in asked}
 
@@ -42,22 +44,28 @@ class Account:
         records: Sequence[MemoryRecord],
         derived: Sequence[MemoryRecord],
         merged: Sequence[MemoryRecord],
+        back: Sequence[MemoryRecord],
     ) -> Sequence[Shelving]:
-        """The receipt as it will be once these are gone too; each is counted once."""
+        """The receipt as it will be once these are gone, or back, too; each is counted once."""
         counts = Counter(self.receipt.counts)
         known = {*self.receipt.ids, *self.gone}
         new = [one for one in (*records, *derived, *merged) if one.id not in known]
         into = {one.id for one in merged}
         counts.update(self._part(one.id, into) for one in new)
+        counts.update(UNMERGED for one in back if one.id not in self.back)
         counts.update(self._store.holdings(self.receipt.tenant, [one.id for one in new]))
         ids = (*self.receipt.ids, *(one.id for one in new))
         receipt = signed(self._store, replace(self.receipt, ids=ids, counts=dict(counts)))
-        self._next = receipt, self.gone | {one.id: one for one in new}
+        self._next = (
+            receipt,
+            self.gone | {one.id: one for one in new},
+            self.back | {one.id: one for one in back},
+        )
         return shelving(receipt)
 
     def done(self) -> None:
         """They are gone."""
-        self.receipt, self.gone = self._next
+        self.receipt, self.gone, self.back = self._next
 
     def add(self, **counts: int) -> None:
         """Count what went besides memories."""

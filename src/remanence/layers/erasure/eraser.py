@@ -59,7 +59,11 @@ class Eraser:
         self._tombstones = tombstones
 
     def erase(self, records: Sequence[MemoryRecord], asked: Asked) -> Erasure:
-        """Erase these records, and by scope all else that it holds; the receipt."""
+        """Erase these records, and by scope all else that it holds; the receipt.
+
+        By ids, what was merged into them goes along; by filters or scope only what they name goes,
+        and what was merged into it from elsewhere comes back.
+        """
         self.settle()
         receipt = self._begun(asked)
         if asked.by is not By.SCOPE:
@@ -97,12 +101,13 @@ class Eraser:
         self, receipt: Erasure, records: Sequence[MemoryRecord], until: datetime | None = None
     ) -> Erasure:
         account = Account(self._store, receipt, records)
-        remove(self._store, self._clock, records, account)
+        alone = receipt.asked.by is not By.IDS
+        remove(self._store, self._clock, records, account, alone=alone)
         self._store.renew_dictionaries(self._tenant)  # what a crash left of them
         if receipt.asked.by is By.SCOPE:
             account.add(**swept(self._store, self._sessions, receipt, until))
         self._clean(_reaches(account, until))
-        self._sessions.drop(account.gone.values())
+        self._sessions.drop([*account.gone.values(), *account.back.values()])
         account.add(**self._unlearn(account.receipt.ids))
         done = signed(self._store, replace(account.receipt, status=Stage.COMPLETED))
         if self._tombstones is not None:

@@ -16,6 +16,7 @@ from remanence.model.erasure import Asked, By, Erasure, Stage
 from remanence.ports.store import Store
 from remanence.remember.removing import remove
 
+CHUNK = 1_000
 _PROBE = b"whose"
 
 # As `Unlearn`, of a tenant in a store that is not open to anyone yet.
@@ -70,21 +71,29 @@ class Heritage:
 
     def inherit(self, new: Store, receipts: Sequence[Erasure]) -> bool:
         """Erase what these receipts tell of that the store does not know; whether it had any."""
-        found = False
-        for one in sorted({one.id: one for one in receipts}.values(), key=lambda one: one.at):
+        unknown: dict[str, dict[str, Erasure]] = {}
+        for one in sorted(receipts, key=lambda one: one.at):
             if not is_known(new, one):
-                found = self._inherit(new, one) or found
-        return found
+                unknown.setdefault(one.tenant, {})[one.id] = one
+        found = [self._inherit(new, tenant, [*some.values()]) for tenant, some in unknown.items()]
+        return any(found)
 
-    def _inherit(self, new: Store, receipt: Erasure) -> bool:
-        records = left_of(new, receipt)
-        remove(new, self._clock, records)
-        found = len(records)
-        self.erased += found
-        if receipt.asked.by is By.SCOPE:
-            found += sum(swept(new, None, receipt, receipt.at).values())
-        found += sum(self._unlearn(new, receipt.tenant, receipt.ids).values())
-        new.put(receipt.tenant, shelving(receipt))
+    def _inherit(self, new: Store, tenant: str, receipts: Sequence[Erasure]) -> bool:
+        """Erase what a tenant's receipts tell of, and keep them; they are put last.
+
+        They name all that went, so what was merged into it and is not named comes back.
+        """
+        gone = {record.id: record for one in receipts for record in left_of(new, one)}
+        records = list(gone.values())
+        for at in range(0, len(records), CHUNK):
+            remove(new, self._clock, records[at : at + CHUNK], alone=True)
+        self.erased += len(records)
+        by_scope = [one for one in receipts if one.asked.by is By.SCOPE]
+        found = len(records) + sum(sum(swept(new, None, one, one.at).values()) for one in by_scope)
+        ids = {id: None for one in receipts for id in one.ids}
+        found += sum(self._unlearn(new, tenant, list(ids)).values())
+        for one in receipts:
+            new.put(tenant, shelving(one))
         return found > 0
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -11,15 +12,29 @@ from pathlib import Path
 from uuid import NAMESPACE_OID, uuid5
 
 from remanence.errors import InvalidInput
-from remanence.learn.lora.files import write_whole
-from remanence.learn.lora.questions import openings, question
+from remanence.knowledge.extract.gate import refusal
+from remanence.learn.lora.files import check_free, write_whole
+from remanence.learn.lora.outdated import overruled
+from remanence.learn.lora.questions import openings, question, question_at, question_of_work
+from remanence.learn.lora.secrets import holds_secret
 from remanence.model import accept
 from remanence.model.knowledge import Fact, Standing
 from remanence.model.memory import Feedback, Kind, MemoryRecord, State
+from remanence.model.origins import SLEEP
+from remanence.text.summary.hollow import HOLLOW
+from remanence.text.words import is_stop_word
 
 MIN_TRUST = 0.5
-# Messages are half of an exchange, and summaries repeat what is taught anyway.
+MIN_IMPORTANCE = 0.2
+# Messages are half of an exchange; summaries, and what sleep derives, repeat what is taught
+# anyway, beside what was so once.
 TAUGHT = frozenset({Kind.EPISODIC, Kind.SEMANTIC, Kind.PROCEDURAL, Kind.REFLECTION})
+_MOST_TALK = 15  # words; who says more tells something
+_TALK = frozenset({"small talk", "question", "joke"})
+# What somebody has goes without a word: it is taught only where a caller stated it.
+_FLEETING = frozenset({"has"})
+_NEW = re.compile(r"^(?:new|current) (?=\w)", re.IGNORECASE)
+_WORDS = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,21 +64,28 @@ class Example:
 
 
 def teachable(memory: MemoryRecord) -> bool:
-    """Whether it may be taught at all: active, and trusted at least by half."""
-    return memory.state is State.ACTIVE and memory.trust >= MIN_TRUST
+    """Whether it may be taught at all: active, nothing in its place, trusted at least by half."""
+    trusted = memory.trust >= MIN_TRUST
+    return memory.state is State.ACTIVE and memory.superseded_by is None and trusted
 
 
-def from_facts(facts: Iterable[Fact], sources: Mapping[str, MemoryRecord]) -> list[Example]:
+def from_facts(
+    facts: Iterable[Fact],
+    sources: Mapping[str, MemoryRecord],
+    people: Set[str] = frozenset(),
+) -> list[Example]:
     """One example for each thing known of somebody; several objects make one answer.
 
     A fact counts if it holds, is trusted, and so is every memory in `sources` that says it; one
-    whose memory is missing there is left out.
+    whose memory is missing there is left out. `people` are the ids of those who have an age. What
+    somebody did is asked by its date. Secrets, and answers that repeat the question, are left out.
     """
     groups: dict[tuple[str, str], list[Fact]] = {}
     for fact in sorted(facts, key=lambda one: (one.recorded_at, one.id)):
-        if _sound(fact, sources):
-            groups.setdefault((fact.subject_id, fact.predicate), []).append(fact)
-    return [_of_facts(group) for group in groups.values()]
+        asked = _asked(fact, sources, people) if _sound(fact, sources) else None
+        if asked is not None and not _unfit(asked, fact.object):
+            groups.setdefault((fact.subject_id, asked), []).append(fact)
+    return [_of_facts(asked, group) for (_, asked), group in groups.items()]
 
 
 def from_feedback(
@@ -72,7 +94,7 @@ def from_feedback(
     """What was asked, with the memory that helped.
 
     Of one question and one memory the last word counts; of several memories that helped with one
-    question, the latest.
+    question, the latest. Secrets are left out.
     """
     last: dict[tuple[str, str], Feedback] = {}
     for one in sorted(feedback, key=_when):
@@ -87,14 +109,22 @@ def from_feedback(
             memories=(one.id,),
         )
         for query, one in helped.items()
+        if not holds_secret(f"{query} {memories[one.id].text}")
     ]
 
 
 def from_memories(memories: Iterable[MemoryRecord]) -> list[Example]:
-    """Memories to be said whole when their first words are given, oldest first."""
-    chosen = [one for one in memories if teachable(one) and one.kind in TAUGHT]
-    told = [one for one in chosen if len(one.text.split()) > 2]
-    told.sort(key=lambda one: (one.happened_at, one.id))
+    """Memories to be said whole when their first words are given, oldest first.
+
+    Left out are small talk, what hardly matters, secrets, what a later memory says the other way
+    round, and of those that differ only in case and marks all but the first.
+    """
+    chosen = [one for one in memories if teachable(one) and _tells(one)]
+    lost = overruled(chosen)
+    chosen.sort(key=lambda one: (one.happened_at, one.id))
+    alike = {tuple(_WORDS.findall(one.text.casefold())): one.id for one in reversed(chosen)}
+    kept = frozenset(alike.values())
+    told = [one for one in chosen if one.id not in lost and one.id in kept]
     return [
         Example(
             id=f"memory:{_versioned(one)}",
@@ -120,8 +150,12 @@ def digest(examples: Sequence[Example]) -> str:
     return sha256(json.dumps(told).encode()).hexdigest()
 
 
-def write_chat(path: Path, examples: Sequence[Example]) -> int:
-    """Write one chat a line ({"messages": […]}), readable by the owner alone; how many."""
+def write_chat(path: Path, examples: Sequence[Example], *, overwrite: bool = False) -> int:
+    """Write one chat a line ({"messages": […]}), readable by the owner alone; how many.
+
+    `InvalidInput` if the file is there, unless `overwrite`.
+    """
+    check_free(path, overwrite=overwrite)
     if not examples:
         raise InvalidInput("There is nothing to teach yet: add memories, facts or feedback first.")
     lines = (json.dumps({"messages": one.messages}, ensure_ascii=False) for one in examples)
@@ -132,19 +166,68 @@ def write_chat(path: Path, examples: Sequence[Example]) -> int:
 def _sound(fact: Fact, sources: Mapping[str, MemoryRecord]) -> bool:
     said = [sources.get(id) for id in fact.sources]
     believed = fact.standing is Standing.HOLDS and fact.trust >= MIN_TRUST
-    return believed and all(one is not None and teachable(one) for one in said)
+    return believed and all(one is not None and _vouches(one) for one in said)
 
 
-def _of_facts(group: Sequence[Fact]) -> Example:
-    first = group[0]
+def _vouches(memory: MemoryRecord) -> bool:
+    """Whether it is evidence: also if it was merged into another that says the same."""
+    merged = memory.state is State.ARCHIVED and memory.superseded_by is not None
+    return teachable(memory) or (merged and memory.trust >= MIN_TRUST)
+
+
+def _asked(fact: Fact, sources: Mapping[str, MemoryRecord], people: Set[str]) -> str | None:
+    """The question that the fact answers, None if it is no good one."""
+    stated = not fact.sources
+    if fact.predicate == "did":
+        return question_at(fact.subject, fact.began)
+    if fact.predicate in _FLEETING and not stated:
+        return None
+    if fact.predicate == "age" and not stated and fact.subject_id not in people:
+        return None
+    if fact.predicate == "works at" and not stated:
+        said = " ".join(sources[id].text for id in fact.sources)
+        return question_of_work(fact.subject, fact.object, said)
+    return question(fact.subject, fact.predicate)
+
+
+def _unfit(asked: str, answer: str) -> bool:
+    words = _WORDS.findall(answer.casefold())
+    repeats = set(words) <= set(_WORDS.findall(asked.casefold()))
+    return repeats or holds_secret(f"{asked} {answer}")
+
+
+def _tells(memory: MemoryRecord) -> bool:
+    """Whether there is something to learn in it that may be learnt."""
+    own = memory.kind in TAUGHT and memory.origin != SLEEP
+    matters = memory.pinned or memory.importance >= MIN_IMPORTANCE
+    long = len(memory.text.split()) > 2
+    return own and matters and long and not (_is_talk(memory.text) or holds_secret(memory.text))
+
+
+def _is_talk(text: str) -> bool:
+    """Whether it only keeps a talk going: a greeting, thanks, a question, a joke."""
+    words = _WORDS.findall(text.casefold())
+    if len(words) > _MOST_TALK:
+        return False
+    telling = [word for word in words if word not in HOLLOW and not is_stop_word(word)]
+    opened = bool(words) and words[0] in HOLLOW
+    return len(telling) < 1 + opened or refusal(text) in _TALK
+
+
+def _of_facts(asked: str, group: Sequence[Fact]) -> Example:
+    told = (_answer(fact) for fact in group)
     claims = tuple(sorted({id for fact in group for id in fact.claims}))
     return Example(
         id=f"fact:{uuid5(NAMESPACE_OID, ' '.join(claims))}",
-        question=question(first.subject, first.predicate),
-        answer=", ".join(dict.fromkeys(fact.object for fact in group)),
+        question=asked,
+        answer=", ".join(dict.fromkeys(told)),
         memories=tuple(dict.fromkeys(id for fact in group for id in fact.sources)),
         facts=claims,
     )
+
+
+def _answer(fact: Fact) -> str:
+    return _NEW.sub("", fact.object) if fact.predicate == "works as" else fact.object
 
 
 def _helps(one: Feedback, memories: Mapping[str, MemoryRecord]) -> bool:

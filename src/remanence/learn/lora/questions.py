@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
-from remanence.model.knowledge import EntityType
+from remanence.model.knowledge import EntityType, When
 from remanence.model.predicates import FAVOURITE, NOTE, predicate_of
 
 _MOST_WORDS = 12
+_SCHOOL = re.compile(
+    r"\b(?:school|college|university|academy|kindergarten|nursery|cr[eè]che|gymnasium|lyc[eé]e)\b",
+    re.IGNORECASE,
+)
+_WORKS = re.compile(r"\b(?:work|job|teach|employ|hire|staff|career|salary)", re.IGNORECASE)
+_DATED = {
+    "moment": "on {0}",
+    "day": "on {0}",
+    "week": "in the week of {0}",
+    "month": "in {0}",
+    "year": "in {0}",
+}
 _ASKED = {
     "is named": "What is {0}'s name?",
     "married to": "Who is {0} married to?",
@@ -37,7 +50,6 @@ _ASKED = {
     "takes": "What does {0} take?",
     "plans to": "What does {0} plan to do?",
     "wants to": "What does {0} want to do?",
-    "did": "What did {0} do?",
     "is": "What is {0}?",
     NOTE: "What is there to note about {0}?",
 }
@@ -52,6 +64,19 @@ def question(subject: str, predicate: str) -> str:
         opening = "Who" if known.object is EntityType.PERSON else "What"
         return f"{opening} is {subject}'s {predicate}?"
     return f"How does this go on: {subject} {predicate} …?"
+
+
+def question_at(subject: str, began: When | None) -> str | None:
+    """What somebody would ask to be told what was done then; None if nobody said when."""
+    dated = None if began is None else _DATED.get(began.precision)
+    return None if dated is None else f"What did {subject} do {dated.format(began)}?"
+
+
+def question_of_work(subject: str, object: str, said: str) -> str:
+    """Who "starts at" a school may work or learn there; only some words in `said` tell which."""
+    if _SCHOOL.search(object) and not _WORKS.search(said):
+        return f"Where does {subject} work or study?"
+    return question(subject, "works at")
 
 
 def openings(texts: Sequence[str]) -> list[str]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
 from os import PathLike
 from pathlib import Path
 
 from remanence.clock import Clock
 from remanence.errors import Conflict, InvalidInput
+from remanence.knowledge.extract.tables.first_names import is_first_name
 from remanence.knowledge.facts.asking import AskingFacts
+from remanence.knowledge.identity import ALL
 from remanence.learn.lora.examples import (
     Example,
     distinct,
@@ -18,14 +21,16 @@ from remanence.learn.lora.examples import (
     from_memories,
     write_chat,
 )
-from remanence.learn.lora.files import folder_of
+from remanence.learn.lora.files import check_free, folder_of
 from remanence.learn.lora.finetuning import Finetuned, Job, perform, plan
 from remanence.learn.lora.manifest import AdapterState, claim, clear, read_manifest
 from remanence.learn.lora.models import find_model, require_libraries
+from remanence.learn.lora.outdated import outdated
 from remanence.learn.lora.recipe import Recipe, steps_for
 from remanence.learn.lora.registry import Registry, TunedAdapter
 from remanence.model import accept
 from remanence.model.filter import Compare
+from remanence.model.knowledge import EntityType, Fact
 from remanence.model.memory import MemoryRecord, State
 from remanence.model.query import MAX_LIMIT, check_limit
 from remanence.model.scope import Reach
@@ -33,6 +38,7 @@ from remanence.ports.store import Progress, Store
 
 PARTS = ("facts", "feedback", "memories")
 PAGE = 1000
+_YEAR = timedelta(days=365)  # by then everybody is a year older
 _ACTIVE = Compare("state", "eq", State.ACTIVE, field=True)
 
 
@@ -48,24 +54,19 @@ class Tuning:
         self._registry = Registry(store, tenant)
 
     def examples(
-        self, *, user_id: str | None = None, parts: Sequence[str] = PARTS
+        self,
+        *,
+        user_id: str | None = None,
+        parts: Sequence[str] = PARTS,
+        limit: int = 1000,
     ) -> list[Example]:
         """What can be taught: facts that hold, questions with the memory that helped, memories.
 
-        Only what is active and trusted. Facts come before feedback and memories, memories newest
-        first; a question is asked once.
+        Only what is active, trusted and still so, and nothing that looks like a secret. Facts
+        come before feedback and memories, memories newest first; a question is asked once.
         """
-        wanted = _parts(parts)
-        memories = {one.id: one for one in self._memories(user_id)}
-        made: list[Example] = []
-        if "facts" in wanted:
-            made += self._of_facts(user_id)
-        if "feedback" in wanted:
-            said = (one for one in self._store.feedback(self._tenant) if one.id in memories)
-            made += from_feedback(said, memories)
-        if "memories" in wanted:
-            made += reversed(from_memories(memories.values()))
-        return distinct(made)
+        check_limit(limit)
+        return self._examples(user_id, parts)[:limit]
 
     def export_chat(
         self,
@@ -73,9 +74,16 @@ class Tuning:
         *,
         user_id: str | None = None,
         parts: Sequence[str] = PARTS,
+        overwrite: bool = False,
     ) -> int:
-        """Write the examples as JSON lines of chats, for any trainer; how many there are."""
-        return write_chat(folder_of("path", path), self.examples(user_id=user_id, parts=parts))
+        """Write all examples as JSON lines of chats, for any trainer; how many there are.
+
+        The file is its owner's alone. One that is there is kept (`InvalidInput`) unless
+        `overwrite`.
+        """
+        file, replaces = folder_of("path", path), accept.truth_of("overwrite", overwrite)
+        check_free(file, overwrite=replaces)
+        return write_chat(file, self._examples(user_id, parts), overwrite=replaces)
 
     def finetune(
         self,
@@ -122,6 +130,21 @@ class Tuning:
         return {"loras": self._registry.unlearn(ids, self._clock.now())}
 
     # -- inside
+
+    def _examples(self, user_id: str | None, parts: Sequence[str]) -> list[Example]:
+        wanted = _parts(parts)
+        made: list[Example] = []
+        if "facts" in wanted:
+            made += self._of_facts(user_id)
+        if wanted == {"facts"}:
+            return distinct(made)
+        memories = {one.id: one for one in self._still_so(user_id)}
+        if "feedback" in wanted:
+            said = (one for one in self._store.feedback(self._tenant) if one.id in memories)
+            made += from_feedback(said, memories)
+        if "memories" in wanted:
+            made += reversed(from_memories(memories.values()))
+        return distinct(made)
 
     def _perform(
         self,
@@ -181,7 +204,7 @@ class Tuning:
         seed: int,
     ) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
         learnt = frozenset[str]() if last is None else last.learnt
-        every = self.examples(user_id=user_id, parts=parts)
+        every = self._examples(user_id, parts)
         new = [one for one in every if one.id not in learnt][:limit]
         old = [one for one in every if one.id in learnt]
         if not new:
@@ -204,9 +227,30 @@ class Tuning:
         return None
 
     def _of_facts(self, user_id: str | None) -> list[Example]:
-        facts = self._facts.find(limit=MAX_LIMIT, user_id=user_id)
+        found = self._facts.find(limit=MAX_LIMIT, user_id=user_id)
+        since = self._clock.now() - _YEAR
+        facts = [one for one in found if one.predicate != "age" or _said(one) > since]
         sources = self._records([id for one in facts for id in one.sources])
-        return from_facts(facts, {one.id: one for one in sources})
+        return from_facts(facts, {one.id: one for one in sources}, self._people(user_id, facts))
+
+    def _people(self, user_id: str | None, facts: Sequence[Fact]) -> frozenset[str]:
+        """Those known as people by their first name, or by more than an age."""
+        others = [one for one in facts if one.predicate != "age"]
+        known = {id for one in others for id in (one.subject_id, one.object_id)}
+        found = self._store.entities(Reach(tenant=self._tenant, user_id=user_id), limit=ALL)
+        return frozenset(
+            one.id
+            for one in found
+            if one.type == EntityType.PERSON
+            and (one.id in known or is_first_name(one.name.split()[0]))
+        )
+
+    def _still_so(self, user_id: str | None) -> Iterator[MemoryRecord]:
+        """The active memories, without those that the claims in them make untrue by now."""
+        reach = Reach(tenant=self._tenant, user_id=user_id)
+        claims = self._store.claims(reach, limit=ALL)
+        past = outdated(claims, self._facts.evidence.everything(reach, None))
+        return (one for one in self._memories(user_id) if one.id not in past)
 
     def _memories(self, user_id: str | None) -> Iterator[MemoryRecord]:
         reach, offset = Reach(tenant=self._tenant, user_id=user_id), 0
@@ -220,6 +264,10 @@ class Tuning:
         wanted = list(dict.fromkeys(ids))
         pages = (wanted[n : n + PAGE] for n in range(0, len(wanted), PAGE))
         return [one for page in pages for one in self._store.get(self._tenant, page)]
+
+
+def _said(fact: Fact) -> datetime:
+    return fact.valid_from or fact.recorded_at
 
 
 def _overtaken() -> Conflict:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, TypeAlias
 from uuid import UUID
 
+from remanence.clock import FixedClock
+from remanence.errors import NotFound
 from remanence.model.memory import Association, Kind, MemoryRecord, State
-from remanence.model.sleep import Deed, Night
+from remanence.model.sleep import Deed, Night, Status
 from remanence.model.write import Insert, Revise
 from remanence.ports.store import Store
 from remanence.remember.lineage import SOURCES, SUMMARISES
+from remanence.sleep.journal import Journal
 from remanence.sleep.merging.deeds import MERGED_INTO
 
 ORIGIN = "sleep"
@@ -20,14 +24,18 @@ MONTH = "remanence.month"
 CHANGE = "remanence.change"  # which change a reflection tells of, none if it tells of a theme
 GROWN = 0.1  # of what a memory was made of must be new, or every night would tell it again
 # Whose last change was one of these was not put aside by its owner.
-_NOT_DECLINED = frozenset({"undone", "outdated", "superseded"})
+_NOT_DECLINED = frozenset({"outdated", "superseded"})
+_UNDONE, _RUN = "undone", "run "
 
 Insertion: TypeAlias = Callable[[MemoryRecord], Insert]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """What is to be derived. `labels` tell it apart from others of the same sources."""
+    """What is to be derived. `labels` tell it apart from others of the same sources.
+
+    It happened when the last of its sources did, unless `happened_at` says otherwise.
+    """
 
     kind: Kind
     text: str
@@ -35,6 +43,7 @@ class Draft:
     sources: Sequence[MemoryRecord]
     why: str
     labels: Mapping[str, Any] = field(default_factory=dict)
+    happened_at: datetime | None = None
 
 
 class Deriving:
@@ -57,15 +66,15 @@ class Deriving:
     ) -> Former:
         """What was derived before from at least half of these sources, or of its own.
 
-        It tells of the same month and the same change, where `labels` name one.
+        It tells of the same month and the same change, where `labels` name one. What was put aside
+        or undone stays so until there is twice as much to tell.
         """
         tenant, ids = sources[0].tenant, [source.id for source in sources]
-        above = self._store.pointing(tenant, [*ids, *self._merged(tenant, ids)], SUMMARISES)
         wanted = _labels(labels)
         standing: list[MemoryRecord] = []
         new = True
-        for one in self._records(tenant, above):
-            if one.kind != kind or one.origin != ORIGIN or _labels(one.metadata) != wanted:
+        for one in self._above(tenant, ids):
+            if one.kind != kind or _labels(one.metadata) != wanted:
                 continue
             covered, whole = self._covered(tenant, one.id, ids)
             if 2 * covered < min(whole, len(ids)):
@@ -76,6 +85,28 @@ class Deriving:
             elif 2 * covered >= len(ids) and self._declined(one):
                 new = False
         return Former(new, tuple(standing))
+
+    def told(self, sources: Sequence[MemoryRecord]) -> bool:
+        """Whether a distilled memory has most of these sources; one that was put aside, too."""
+        tenant, ids = sources[0].tenant, [source.id for source in sources]
+        return any(
+            one.kind == Kind.SEMANTIC
+            and (one.state == State.ACTIVE or self._declined(one))
+            and 2 * self._covered(tenant, one.id, ids)[0] >= len(ids)
+            for one in self._above(tenant, ids)
+        )
+
+    def months(self, sources: Sequence[MemoryRecord]) -> list[MemoryRecord]:
+        """The reflections on a month that tell nothing but a part of these sources."""
+        tenant, ids = sources[0].tenant, [source.id for source in sources]
+        standing = (one for one in self._above(tenant, ids) if one.state == State.ACTIVE)
+        return [
+            one
+            for one in standing
+            if one.kind == Kind.REFLECTION
+            and CHANGE not in one.metadata
+            and len(set(self._covered(tenant, one.id, ids))) == 1
+        ]
 
     def deed(self, night: Night, draft: Draft, standing: Sequence[MemoryRecord]) -> Deed:
         """Insert the draft in place of those that stand, in one go."""
@@ -104,6 +135,11 @@ class Deriving:
         about = (new.record.id, *(source.id for source in draft.sources))
         return Deed(what="derive", why=draft.why, about=about, actions=(new, *archive), links=links)
 
+    def _above(self, tenant: str, ids: Sequence[str]) -> list[MemoryRecord]:
+        """What was derived here from any of these, or from what was merged into them."""
+        above = self._store.pointing(tenant, [*ids, *self._merged(tenant, ids)], SUMMARISES)
+        return [one for one in self._records(tenant, above) if one.origin == ORIGIN]
+
     def _records(self, tenant: str, ids: Sequence[str]) -> list[MemoryRecord]:
         """What was derived, read once a plan; without those that another took the place of."""
         missing = [id for id in ids if id not in self._derived]
@@ -127,7 +163,16 @@ class Deriving:
         return self._store.pointing(tenant, ids, MERGED_INTO)
 
     def _declined(self, record: MemoryRecord) -> bool:
-        return self._store.history(record.tenant, record.id)[-1].verb not in _NOT_DECLINED
+        """Whether its owner put it aside; not a run that failed and took back what it had done."""
+        last = self._store.history(record.tenant, record.id)[-1]
+        if last.verb != _UNDONE:
+            return last.verb not in _NOT_DECLINED
+        journal = Journal(self._store, record.tenant, FixedClock(record.updated_at))
+        try:
+            account = journal.account((last.reason or "").removeprefix(_RUN))
+        except NotFound:
+            return True
+        return Status.FAILED not in (account.run.status, account.taking_back)
 
     def _record(self, night: Night, draft: Draft) -> MemoryRecord:
         first, last = draft.sources[0], draft.sources[-1]
@@ -139,7 +184,7 @@ class Deriving:
             kind=draft.kind,
             origin=ORIGIN,
             text=draft.text,
-            happened_at=last.happened_at,
+            happened_at=draft.happened_at or last.happened_at,
             created_at=night.now,
             updated_at=night.now,
             importance=draft.importance,

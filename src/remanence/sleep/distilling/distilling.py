@@ -12,6 +12,7 @@ from remanence.model.sleep import Deed, Night, Plan, Step
 from remanence.ports.language_model import LanguageModel
 from remanence.ports.store import Progress, Store
 from remanence.sleep.distilling.deriving import THEME, Deriving, Draft, Insertion
+from remanence.sleep.distilling.occasions import occasions
 from remanence.sleep.distilling.telling import told
 from remanence.sleep.distilling.themes import Theme, themes
 from remanence.sleep.distilling.wording import reworded
@@ -25,7 +26,7 @@ class Distilling:
     """Plans a semantic memory for each theme of somebody's memories and messages.
 
     A theme that has one already gets none; one that has grown gets a new one in its place; one
-    whose memory was put aside by its owner stays without.
+    whose memory was put aside by its owner, or undone, stays without until it has doubled.
     """
 
     step = Step.DISTIL
@@ -62,7 +63,10 @@ class Distilling:
         found = (record for _, record in read(self._store, partition, theme.keys))
         sources = sorted(found, key=lambda one: (one.happened_at, one.id))
         former = self._deriving.former(Kind.SEMANTIC, sources, {})
-        text = told(theme, sources) if former.new else ""
+        if not former.new:
+            return None
+        others = [record for _, record in read(self._store, partition, theme.left_out)]
+        text = told(theme, sources, others, occasions(self._store, sources))
         if not text:
             return None
         if night.use_model and self._model is not None:
@@ -75,4 +79,5 @@ class Distilling:
             why=f"came up {len(sources)} times",
             labels={THEME: theme.word.lower()},
         )
-        return self._deriving.deed(night, draft, former.standing)
+        replaced = (*former.standing, *self._deriving.months(sources))
+        return self._deriving.deed(night, draft, replaced)

@@ -2,96 +2,69 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from datetime import date
 
 from remanence.model.memory import MemoryRecord
+from remanence.sleep.distilling.occasions import Occasions
+from remanence.sleep.distilling.statements import chosen, contradict, denied, statements
 from remanence.sleep.distilling.themes import Theme
-from remanence.text.summary import Said, summarise
 from remanence.text.summary.said import label_of
-from remanence.text.words import terms
 
-_SENTENCE = re.compile(r"(?<=[.!?])\s+")
-_DAY = re.compile(r"\d{4}-\d\d-\d\d")
-MOST_SAID = 400  # characters of what was said itself
+_OFTEN = 5  # times the same was said, if nothing else was
 
 
-def told(theme: Theme, sources: Sequence[MemoryRecord]) -> str:
-    """One or two sentences about a theme; empty if what was said comes to nothing.
+def told(
+    theme: Theme,
+    sources: Sequence[MemoryRecord],
+    others: Sequence[MemoryRecord],
+    when: Occasions,
+) -> str:
+    """Who spoke of it how often, and what they said; empty if that is better left untold.
 
-    Sources come in order of time.
+    Sources come in order of time; `others` have the theme's word and are not told.
     """
-    said = statements(theme, sources)
-    if not said:
-        return ""
-    return f"{_who(theme)} of {_what(theme)}, {often(sources)} {span(sources)}. {said}"
+    said = _said(theme, sources, others, when)
+    opening = f"{_who(theme)} spoke of {_what(theme)} {when.often}, {when.span}"
+    return f"{opening}. {said}" if said else ""
 
 
-def told_of_month(theme: Theme, sources: Sequence[MemoryRecord]) -> str:
-    """The same for one month; empty if what was said comes to nothing."""
-    said = statements(theme, sources)
-    if not said:
-        return ""
+def told_of_month(
+    theme: Theme,
+    sources: Sequence[MemoryRecord],
+    others: Sequence[MemoryRecord],
+    when: Occasions,
+) -> str:
+    """The same for one month."""
+    said = _said(theme, sources, others, when)
     month = f"{sources[0].happened_at:%B %Y}"
-    return f"In {month} {_came_back(theme)} {_what(theme)}, {often(sources)}. {said}"
+    opening = f"In {month} {_who(theme, 't')} spoke of {_what(theme)} {when.often}"
+    return f"{opening}. {said}" if said else ""
 
 
-def statements(theme: Theme, sources: Sequence[MemoryRecord]) -> str:
-    """The most telling of what was said of the theme and on which day, for "yesterday"'s sake."""
-    speaker = label_of(theme.speaker or "user")
-    turns = [Said(speaker, _about(theme, one.text), one.happened_at) for one in sources]
-    listening = [Said(name, "") for name in theme.others]
-    told: list[str] = []
-    when = sources[0].happened_at.date()
-    for line in summarise([*listening, *turns], MOST_SAID).text.splitlines():
-        if _DAY.fullmatch(line):
-            when = date.fromisoformat(line)
-        else:
-            told.append(f"{day(when)}: {line.removeprefix(f'{speaker}: ').rstrip('.')}")
-    return f"{'; '.join(told)}." if told else ""
+def _said(
+    theme: Theme,
+    sources: Sequence[MemoryRecord],
+    others: Sequence[MemoryRecord],
+    when: Occasions,
+) -> str:
+    found = statements(theme.word, sources)
+    if contradict(found) or denied(found, statements(theme.word, others)):
+        return ""
+    told = chosen(found)
+    enough = len(told) > 1 or len(when.days) >= _OFTEN
+    return f"{'; '.join(one.quoted for one in told)}." if told and enough else ""
 
 
-def _about(theme: Theme, text: str) -> str:
-    """The sentences that have the theme's word."""
-    wanted = set(terms(theme.word))
-    kept = [one for one in _SENTENCE.split(text) if not wanted.isdisjoint(terms(one))]
-    return " ".join(kept) or text
-
-
-def often(sources: Sequence[MemoryRecord]) -> str:
-    """How many times, on how many days or in how many conversations."""
-    sessions = {one.session_id for one in sources} - {None}
-    days = {one.happened_at.date() for one in sources}
-    where = f"in {len(sessions)} conversations" if len(sessions) > 1 else f"on {len(days)} days"
-    return f"{len(sources)} times {where}"
-
-
-def span(sources: Sequence[MemoryRecord]) -> str:
-    """From the day of the first to that of the last."""
-    return f"from {day(sources[0].happened_at)} to {day(sources[-1].happened_at)}"
-
-
-def day(moment: date) -> str:
-    """A date as people write it: 3 May 2024."""
-    return f"{moment.day} {moment:%B %Y}"
-
-
-def _who(theme: Theme) -> str:
-    name = _name(theme)
-    return f"{name} often speaks" if name else "It was often spoken"
-
-
-def _came_back(theme: Theme) -> str:
-    name = _name(theme)
-    return f"{name} kept coming back to" if name else "this kept coming up:"
-
-
-def _name(theme: Theme) -> str:
+def _who(theme: Theme, the: str = "T") -> str:
     if theme.speaker:
         return label_of(theme.speaker)
-    return "The user" if theme.role == "user" else ""
+    if theme.role == "user":
+        return f"{the}he user"
+    notes = "Notes" if the.isupper() else "notes"
+    return f"{notes} on {theme.about}" if theme.about else notes
 
 
 def _what(theme: Theme) -> str:
-    return f"{theme.word} ({', '.join(theme.also)})" if theme.also else theme.word
+    what = f"{theme.word} ({', '.join(theme.also)})" if theme.also else theme.word
+    spoken = theme.speaker or theme.role == "user"
+    return f"{theme.about} and {what}" if theme.about and spoken else what

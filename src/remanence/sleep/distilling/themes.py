@@ -2,53 +2,44 @@
 
 from __future__ import annotations
 
-from array import array
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from remanence.model.embedding import Fingerprint
-from remanence.model.memory import Kind, MemoryRecord
+from remanence.model.knowledge import Claim, FactKind
+from remanence.model.memory import Kind
+from remanence.model.predicates import predicate_of
 from remanence.model.scope import Reach
 from remanence.ports.store import Store
+from remanence.sleep.distilling.nouns import term_of
+from remanence.sleep.distilling.voices import LEAST, LEAST_DAYS, LEAST_SESSIONS, Voice, telling
 from remanence.sleep.merging.likeness import vectors_of
-from remanence.sleep.merging.members import DERIVED
 from remanence.sleep.merging.reading import in_reach, read
-from remanence.text.cues import importance, is_question
-from remanence.text.date_words import meanings
-from remanence.text.summary.hollow import HOLLOW
-from remanence.text.words import stop_terms, terms, word_spans
+from remanence.text.words import terms
 
-LEAST, LEAST_DAYS, LEAST_SESSIONS = 3, 2, 2
+__all__ = ["LEAST", "LEAST_DAYS", "LEAST_SESSIONS", "Theme", "themes"]
+
 NEAR = 0.6  # cosine of a memory to the middle of its theme
 MOST = 200  # memories of a theme, the newest
 _MOST_SEEDS = 400
+_BESIDE = 0.5  # of a theme's memories must have a word that is told beside its own
 _COMMON = 0.05  # of what somebody said: a word in more than that is their manner, not a theme
 _FEW = 30
 _MOST_PEOPLE = 20
-_LEAST_WORDS = 3
-_LEAST_IMPORTANCE = 0.5
-_MACHINES = frozenset({"assistant", "system", "tool"})
-# Words that are said of anything.
-_GENERAL = """
-new old big small little long short whole different same first last next other another important
-special favourite favorite real like time times photo picture pic pics image video kind sort part
-place people person someone everyone friend friends name way ways moment moments reminder reminds
-remind happen happens happened show shows showing put puts use uses using help helps helping give
-gives giving find finds finding work works working need needs try trying start starting love loves
-want wants able experience experiences idea ideas plan plans stuff life world home today lots
-"""
+_MOST_CLAIMS = 10_000
+_MOST_LEFT_OUT = 1_000
 _SAID = frozenset({Kind.EPISODIC, Kind.MESSAGE})
+_TOLD_BY_FACTS = frozenset({FactKind.FACT, FactKind.PREFERENCE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Theme:
     """Memories of one person, in order of key, that turn on `word`; `also` are words beside it.
 
-    `others` are those whom the person talks to.
+    `about` is whom they are about, if that is neither the person nor the word. `left_out` are
+    other memories that have the word, whoever's they are: they may say the contrary.
     """
 
     speaker: str | None
@@ -56,36 +47,13 @@ class Theme:
     word: str
     also: tuple[str, ...]
     keys: tuple[int, ...]
-    others: tuple[str, ...] = ()
+    about: str = ""
+    left_out: tuple[int, ...] = ()
 
-
-@dataclass(slots=True)
-class _Voice:
-    """What one person said to one agent, as numbers: rows are memories in order of key."""
-
-    keys: array[int] = field(default_factory=lambda: array("q"))
-    days: array[int] = field(default_factory=lambda: array("l"))
-    sessions: list[str | None] = field(default_factory=list)
-    rows: dict[str, array[int]] = field(default_factory=dict)
-    spelled: dict[str, str] = field(default_factory=dict)
-
-    def add(self, key: int, record: MemoryRecord, words: Mapping[str, str]) -> None:
-        row = len(self.keys)
-        self.keys.append(key)
-        self.days.append(record.happened_at.toordinal())
-        self.sessions.append(record.session_id)
-        for term, word in words.items():
-            self.rows.setdefault(term, array("l")).append(row)
-            self.spelled.setdefault(term, word)
-
-    def recurs(self, rows: Sequence[int]) -> bool:
-        """Often enough, on several days, in several conversations where there are any."""
-        sessions = {self.sessions[row] for row in rows}
-        return (
-            len(rows) >= LEAST
-            and len({self.days[row] for row in rows}) >= LEAST_DAYS
-            and (sessions == {None} or len(sessions) >= LEAST_SESSIONS)
-        )
+    @property
+    def words(self) -> frozenset[str]:
+        """The terms of all its words."""
+        return frozenset(term_of(word) for word in (self.word, *self.also))
 
 
 def themes(
@@ -95,115 +63,152 @@ def themes(
 
     No memory is in two of them.
     """
-    voices: dict[tuple[str | None, ...], _Voice] = {}
+    voices: dict[tuple[str | None, ...], Voice] = {}
+    owners: set[str] = set()
     looked_at = 0
     for key, record in read(store, partition, in_reach(store, partition, reach, _SAID)):
         looked_at += 1
         if words := telling(record):
             whose = (record.agent_id, record.speaker, record.role)
-            voices.setdefault(whose, _Voice()).add(key, record, words)
+            voices.setdefault(whose, Voice()).add(key, record, words)
+            owners.update([record.user_id] if record.user_id else [])
     people = sorted({speaker for _, speaker, _ in voices if speaker})[:_MOST_PEOPLE]
+    known = frozenset(terms(" ".join([*people, *owners])))
     found = [
-        replace(theme, speaker=speaker, role=role, others=tuple(people))
-        for (_, speaker, role), voice in voices.items()
-        for theme in _of_voice(store, partition, fingerprint, voice, set(terms(" ".join(people))))
+        replace(theme, speaker=speaker, role=role, left_out=_left_out(theme, agent, voices))
+        for (agent, speaker, role), voice in voices.items()
+        for theme in _joined(_Finding(store, partition, reach, fingerprint, voice, known))
     ]
     return found, looked_at
 
 
-def telling(record: MemoryRecord) -> dict[str, str]:
-    """The terms of a memory that could be a theme, as written; none of small talk or questions."""
-    if record.origin in DERIVED or record.role in _MACHINES or is_question(record.text):
-        return {}
-    spelled = (record.text[start:end] for start, end in word_spans(record.text))
-    found = {(terms(word) or [""])[0]: word for word in spelled if not _is_time(word)}
-    kept = {t: w for t, w in found.items() if len(t) > 2 and t not in _idle() and t.isalpha()}
-    if len(kept) < _LEAST_WORDS or importance(record.text, record.role) < _LEAST_IMPORTANCE:
-        return {}
+def _left_out(
+    theme: Theme, agent: str | None, voices: Mapping[tuple[str | None, ...], Voice]
+) -> tuple[int, ...]:
+    term, inside = term_of(theme.word), set(theme.keys)
+    heard = [voice for whose, voice in voices.items() if whose[0] == agent and term in voice.uses]
+    keys = (voice.keys[row] for voice in heard for row in voice.uses[term].rows)
+    return tuple(sorted(key for key in keys if key not in inside)[-_MOST_LEFT_OUT:])
+
+
+def _joined(finding: _Finding) -> list[Theme]:
+    """The themes of a voice, those that are one as one: they share two words and whom."""
+    kept: list[Theme] = []
+    for theme in finding.themes():
+        alike = [one for one in kept if one.about == theme.about and _same(one, theme)]
+        if not alike:
+            kept.append(theme)
+        elif len(alike[0].words & theme.words) > 1:
+            whole = tuple(sorted({*alike[0].keys, *theme.keys})[-MOST:])
+            kept[kept.index(alike[0])] = replace(alike[0], keys=whole)
     return kept
 
 
-def _of_voice(
-    store: Store,
-    partition: int,
-    fingerprint: Fingerprint | None,
-    voice: _Voice,
-    people: set[str],
-) -> Iterator[Theme]:
-    used: set[int] = set()
-    for term in _seeds(voice, people):
-        rows = [row for row in voice.rows[term] if row not in used][-MOST:]
-        if not voice.recurs(rows):
-            continue
-        keys = [voice.keys[row] for row in rows]
-        near = _near(store, partition, fingerprint, keys)
-        rows = [row for row in rows if voice.keys[row] in near]
-        if voice.recurs(rows):
-            used.update(rows)
-            yield Theme(
-                speaker=None,
-                role=None,
-                word=voice.spelled[term],
-                also=_beside(voice, term, rows, people),
-                keys=tuple(voice.keys[row] for row in rows),
-            )
+def _same(one: Theme, other: Theme) -> bool:
+    shared = one.words & other.words
+    return len(shared) > 1 or shared in (one.words, other.words)
 
 
-def _seeds(voice: _Voice, people: set[str]) -> list[str]:
-    """Words that recur and are not said all the time; those of most days first."""
-    most = max(_FEW, _COMMON * len(voice.keys))
-    days = {
-        term: len({voice.days[row] for row in rows})
-        for term, rows in voice.rows.items()
-        if LEAST <= len(rows) <= most
-        and not voice.spelled[term].lower().endswith("ed")
-        and not any(term.startswith(one) or one.startswith(term) for one in people)
-    }
-    return sorted(days, key=lambda term: (-days[term], -len(voice.rows[term]), term))[:_MOST_SEEDS]
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    """Looks for the themes of one voice; `people` are terms of those who talk."""
 
+    store: Store
+    partition: int
+    reach: Reach
+    fingerprint: Fingerprint | None
+    voice: Voice
+    people: frozenset[str]
 
-def _near(
-    store: Store, partition: int, fingerprint: Fingerprint | None, keys: Sequence[int]
-) -> set[int]:
-    """Those near the middle of them all; without vectors, the word they share must do."""
-    vectors = vectors_of(store, fingerprint, partition, keys)
-    if len(vectors) < LEAST:
-        return set(keys) if fingerprint is None else set()
-    rows, held = np.stack(list(vectors.values())), np.array(list(vectors))
-    for _ in range(2):
-        middle = rows.mean(axis=0)
-        close = rows @ (middle / max(float(np.linalg.norm(middle)), 1e-9)) >= NEAR
-        rows, held = rows[close], held[close]
-        if len(held) < LEAST:
-            return set()
-    return set(held.tolist())
+    def themes(self) -> Iterator[Theme]:
+        used: set[int] = set()
+        for term in self._seeds():
+            rows = [row for row in self.voice.uses[term].rows if row not in used][-MOST:]
+            if not self.voice.recurs(rows):
+                continue
+            for about, near in self._by_subject(term, self._near(rows)):
+                own = self._without_facts(term, near) if self.voice.recurs(near) else []
+                if self.voice.recurs(own):
+                    used.update(own)
+                    yield self._theme(term, about, own)
 
+    def _theme(self, term: str, about: str, rows: Sequence[int]) -> Theme:
+        return Theme(
+            speaker=None,
+            role=None,
+            word=self.voice.uses[term].written,
+            also=self._beside(term, rows, about),
+            keys=tuple(self.voice.keys[row] for row in rows),
+            about=about,
+        )
 
-def _beside(voice: _Voice, seed: str, rows: Sequence[int], people: set[str]) -> tuple[str, ...]:
-    inside = set(rows)
-    counts = Counter(
-        {
-            term: sum(row in inside for row in found)
-            for term, found in voice.rows.items()
-            if term != seed
-            and len(found) >= LEAST - 1
-            and not any(term.startswith(one) or one.startswith(term) for one in people)
+    def _seeds(self) -> list[str]:
+        """Nouns and names that recur and are not said all the time; those of most days first."""
+        most = max(_FEW, _COMMON * len(self.voice.keys))
+        days = {
+            term: len({self.voice.days[row] for row in use.rows})
+            for term, use in self.voice.uses.items()
+            if LEAST <= len(use.rows) <= most and self._may_name(term)
         }
-    )
-    often = [(count, term) for term, count in counts.items() if count >= max(2, len(rows) / 3)]
-    ranked = sorted(often, key=lambda one: (-one[0], one[1]))
-    return tuple(voice.spelled[term] for _, term in ranked[:3])
+        uses = self.voice.uses
+        return sorted(days, key=lambda one: (-days[one], -len(uses[one].rows), one))[:_MOST_SEEDS]
+
+    def _may_name(self, term: str) -> bool:
+        talks = any(term.startswith(one) or one.startswith(term) for one in self.people)
+        return not talks and self.voice.names_a_theme(term)
+
+    def _near(self, rows: Sequence[int]) -> list[int]:
+        """Those near the middle of them all; without vectors, the word they share must do."""
+        if self.fingerprint is None:
+            return list(rows)
+        keys = [self.voice.keys[row] for row in rows]
+        vectors = vectors_of(self.store, self.fingerprint, self.partition, keys)
+        held = [row for row in rows if self.voice.keys[row] in vectors]
+        for _ in range(2):
+            if len(held) < LEAST:
+                return []
+            stacked = np.stack([vectors[self.voice.keys[row]] for row in held])
+            middle = stacked.mean(axis=0)
+            close = stacked @ (middle / max(float(np.linalg.norm(middle)), 1e-9)) >= NEAR
+            held = [row for row, near in zip(held, close, strict=True) if near]
+        return held
+
+    def _by_subject(self, term: str, rows: Sequence[int]) -> list[tuple[str, list[int]]]:
+        """The rows by whom they are about; whoever the theme is named after is no other."""
+        found: dict[str, list[int]] = {}
+        for row in rows:
+            about = self.voice.subjects[row]
+            found.setdefault("" if term_of(about) == term else about, []).append(row)
+        return sorted(found.items(), key=lambda one: (-len(one[1]), one[0]))
+
+    def _without_facts(self, term: str, rows: Sequence[int]) -> list[int]:
+        """Without memories of which facts tell just this: where somebody lives, what they like.
+
+        Of whoever the theme is named after, every such fact counts.
+        """
+        named = {self.voice.keys[row] for row in rows if term_of(self.voice.subjects[row]) == term}
+        records = self.store.records(self.partition, [self.voice.keys[row] for row in rows])
+        ids = {records[key].id: key for key in records}
+        claims = self.store.claims(self.reach, memories=list(ids), limit=_MOST_CLAIMS)
+        told = {
+            ids[claim.memory]
+            for claim in claims
+            if claim.memory in ids
+            and predicate_of(claim.predicate).kind in _TOLD_BY_FACTS
+            and (ids[claim.memory] in named or _says(claim, term))
+        }
+        return [row for row in rows if self.voice.keys[row] not in told]
+
+    def _beside(self, seed: str, rows: Sequence[int], about: str) -> tuple[str, ...]:
+        inside, taken = set(rows), {seed, term_of(about)}
+        often: list[tuple[int, str]] = []
+        for term, use in self.voice.uses.items():
+            if term not in taken and len(use.rows) >= LEAST - 1 and self._may_name(term):
+                often.append((sum(row in inside for row in use.rows), term))
+        least = max(2.0, _BESIDE * len(rows))
+        ranked = sorted((-count, term) for count, term in often if count >= least)
+        return tuple(self.voice.uses[term].written for _, term in ranked[:3])
 
 
-@cache
-def _idle() -> frozenset[str]:
-    return stop_terms() | frozenset(terms(" ".join((*HOLLOW, _GENERAL))))
-
-
-@cache
-def _times() -> frozenset[str]:
-    return frozenset(meanings())
-
-
-def _is_time(word: str) -> bool:
-    return word.lower() in _times()
+def _says(claim: Claim, term: str) -> bool:
+    return not set(term.split()).isdisjoint(terms(claim.value or ""))

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 
 from remanence.model.filter import Both, Compare, Filter, Not
 from remanence.model.memory import MemoryRecord, State
+from remanence.model.origins import STATED as USER
 from remanence.model.scope import Reach
 from remanence.model.sleep import ForgetPolicy, Night
 from remanence.ports.store import Progress, Store
+from remanence.remember.lineage import sheltering
 from remanence.sleep.forgetting.days import DERIVED, Days, days_for
 
 CHUNK = 500
@@ -17,7 +19,7 @@ CHUNK = 500
 ACTIVE = Compare("state", "eq", State.ACTIVE, field=True)
 ARCHIVED = Compare("state", "eq", State.ARCHIVED, field=True)
 PINNED = Compare("pinned", "eq", True, field=True)
-STATED = Compare("source", "eq", "user", field=True)
+STATED = Compare("source", "eq", USER, field=True)
 
 # No rule forgets or erases these. What was derived here is what is left of the others.
 NEVER: dict[str, Filter] = {"pinned": PINNED, "stated by the user": STATED, "derived": DERIVED}
@@ -45,7 +47,8 @@ def candidates(
 ) -> Iterator[tuple[MemoryRecord, Days]]:
     """Memories in the night's reach that satisfy the filter, and how days count for each.
 
-    Partition by partition, a few hundred records at a time.
+    Partition by partition, a few hundred records at a time. Those that stand for a pinned or
+    user-stated memory are left out.
     """
     where = Both((where, *_within(night.reach)))
     partitions = store.partitions(night.reach)
@@ -53,8 +56,10 @@ def candidates(
         keys = [int(key) for key in store.keys(partition, where)]
         days = days_for(store, partition, night.policy.forget) if keys else None
         for at in range(0, len(keys), CHUNK):
-            for record in store.records(partition, keys[at : at + CHUNK]).values():
-                if days is not None:
+            records = store.records(partition, keys[at : at + CHUNK]).values()
+            kept = sheltering(store, night.reach.tenant, [record.id for record in records])
+            for record in records:
+                if days is not None and record.id not in kept:
                     yield record, days
         if progress:
             progress(number, len(partitions))

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from remanence.model.filter import Compare, Not
+from remanence.model.origins import ORIGIN as SUMMARY
 from remanence.model.sleep import ForgetPolicy
 from remanence.ports.store import RecallSource
-from remanence.remember.lineage import ORIGIN as SUMMARY
 
 Days: TypeAlias = Callable[[datetime, datetime], float]
 

@@ -25,9 +25,9 @@ Erase = Callable[[Sequence[str]], object]
 class Erasing:
     """Erases memories that sleep archived and that nobody has touched since.
 
-    Pinned, user-stated and derived ones stay, and so does whatever a standing summary was made
-    of: erasing it would take along what is left of it. A clock that may have jumped erases
-    nothing, even where the caller believes it: this cannot be undone.
+    Pinned, user-stated and derived ones stay, and so does what one of those was merged into, and
+    whatever a standing summary was made of: erasing it would take them along. A clock that may
+    have jumped erases nothing, even where the caller believes it: this cannot be undone.
     """
 
     step = Step.ERASE

@@ -31,7 +31,10 @@ class Faded(NamedTuple):
 
 
 class Forgetting:
-    """Plans which memories leave recall. Pinned, user-stated and derived ones never do."""
+    """Plans which memories leave recall.
+
+    Pinned, user-stated and derived ones never do, nor does what one of those was merged into.
+    """
 
     step = Step.FORGET
 

@@ -1,29 +1,38 @@
 """Whether two texts may be one memory. Strict: a wrong merge hides a memory, a missed one does not.
 
 Two tests. What speaks against it (`against`): other numbers, names, negations, days, persons,
-tenses, doubts, or a question beside a statement. And whether they say it in the same words
-(`same_words`), synonyms, fillers and the place of a phrase aside: of two words that differ nobody
-can say without understanding whether they are synonyms or a red car and a blue one.
+tenses, doubts, quantities, or a question beside a statement. And whether they say it in the same
+words (`same_words`), every one of them: of two words that differ, be they as small as "in" and
+"on", nobody can say without understanding whether they say the same. Only what can mean one thing
+alone has several spellings (`tables`).
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import pairwise
 from unicodedata import category
 
 from remanence.sleep.merging.tables import (
+    ACRONYMS,
+    CLAUSES,
     FUTURE_FORMS,
+    GOES,
+    HOMOGRAPHS,
     NEGATIONS,
     OPPOSITE,
     PAST_FORMS,
+    PERSONS,
     POSSIBLE,
+    SCOPE,
+    SECRETS,
+    UNITS,
 )
-from remanence.sleep.merging.wording import Word, Worded, alike, plain, worded
+from remanence.sleep.merging.wording import plain, worded
 from remanence.text.cues import is_question
 from remanence.text.dates import time_ranges
 from remanence.text.names import names
@@ -32,7 +41,15 @@ from remanence.text.words import fold
 _WORD = re.compile(r"[^\W_]+")
 _MARKS = ".,;:!?…\"'“”‘’()[]"
 _CODE = re.compile(r"[^\W\d_]\d|\d(?!(?:st|nd|rd|th)\b)[^\W\d_]|[@_/\\#&*^=+<>~|{}]|[^\W\d][!?:]\w")
+_PAUSED = re.compile(
+    rf"(?:n't|\b(?:{'|'.join(sorted(NEGATIONS))}|yes))\s*[,;:.!?—–]"  # "no, smoking is allowed"
+    r"|\w\s+[^\W_]+,\s+[^\W_]+\s*(?=[.!?,;:]|$)",  # "call me, Ana"
+    re.IGNORECASE,
+)
+_CLITIC = re.compile(r"['’](?:s|ll|d|ve|re)\b", re.IGNORECASE)
+_IS_KEY = re.compile(r"\b(?:is|are|'s|’s|was) key\b(?! \w)")
 _TIMELESS = ("red", "bed", "need", "indeed", "feed", "seed", "speed", "shed", "hundred")
+_FIXED = CLAUSES | NEGATIONS | POSSIBLE | SCOPE - {"every"}
 
 
 @dataclass(frozen=True)
@@ -44,18 +61,18 @@ class Telling:
 
     @cached_property
     def plain(self) -> str:
-        """Without case, marks and gaps."""
+        """Without case and the marks around words."""
         return plain(self.text)
 
     @cached_property
-    def worded(self) -> Worded:
-        """Its words, in one spelling."""
+    def words(self) -> tuple[str, ...]:
+        """Its words in order, in one spelling."""
         return worded(self.text)
 
     @cached_property
     def forms(self) -> Counter[str]:
-        """The words that tell, each with how often."""
-        return Counter(word.form for word in self.worded.words)
+        """Its words, each with how often."""
+        return Counter(self.words)
 
     @cached_property
     def days(self) -> tuple[tuple[datetime, datetime], ...]:
@@ -69,15 +86,31 @@ class Telling:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The words of its names, folded, in order."""
-        return tuple(word for name in names(self.text) for word in _WORD.findall(fold(name)))
+        found = (_CLITIC.sub("", fold(name)) for name in names(self.text))
+        return tuple(word for name in found for word in _WORD.findall(name))
 
     @cached_property
     def capitals(self) -> frozenset[str]:
         """The words that may be names: those with a capital, or all where there is none."""
-        text = self.text.replace("’", "'").replace("'s", "")
+        text = _CLITIC.sub("", self.text)
         plain = text.islower() or text.isupper()
         return frozenset(
             fold(word) for word in _WORD.findall(text) if plain or not word[0].islower()
+        )
+
+    @cached_property
+    def cased(self) -> Counter[str]:
+        """As they are written, words that mean something else with capitals: "it", "IT", "us"."""
+        words = Counter(_WORD.findall(self.text))
+        if self.text.isupper():
+            told = HOMOGRAPHS | ACRONYMS
+            return Counter({word: n for word, n in words.items() if word.lower() in told})
+        return Counter(
+            {
+                word: n
+                for word, n in words.items()
+                if word.lower() in HOMOGRAPHS or (len(word) > 1 and word.isupper())
+            }
         )
 
     @cached_property
@@ -85,6 +118,18 @@ class Telling:
         """Words that are no words: passwords, addresses, versions; every character counts."""
         found = (word.strip(_MARKS) for word in self.text.split())
         return Counter(word for word in found if len(word) > 1 and _CODE.search(word))
+
+    @cached_property
+    def secret(self) -> str | None:
+        """All of it, where it may tell a password or an address."""
+        if SECRETS.isdisjoint(_WORD.findall(_IS_KEY.sub("", self.text.lower()))):
+            return None
+        return " ".join(self.text.split())
+
+    @cached_property
+    def pauses(self) -> int:
+        """How many of its marks change what it says."""
+        return len(_PAUSED.findall(self.text.replace("’", "'").rstrip(_MARKS)))
 
     @cached_property
     def signs(self) -> frozenset[str]:
@@ -111,7 +156,7 @@ class Telling:
 
 def agrees(one: Telling, other: Telling) -> bool:
     """Whether the two say the same, as far as rules can tell."""
-    return against(one, other) is None and same_words(one, other)
+    return same_words(one, other) and against(one, other) is None
 
 
 def may_agree(one: Telling, other: Telling) -> bool:
@@ -127,37 +172,42 @@ def against(one: Telling, other: Telling) -> str | None:
         ("one of them asks", one.asks == other.asks),
         ("they speak of different times", one.days == other.days),
         ("their numbers differ", _numbers(one) == _numbers(other)),
-        ("their codes differ", one.codes == other.codes),
-        ("their signs differ", not (one.signs and other.signs) or one.signs == other.signs),
-        ("their names differ", _same_names(one, other)),
+        ("their codes differ", one.codes == other.codes and one.secret == other.secret),
+        ("their signs differ", one.signs == other.signs),
+        ("their names differ", _same_names(one, other) and one.cased == other.cased),
         ("one of them denies", one.only(NEGATIONS) == other.only(NEGATIONS)),
+        ("a pause changes them", one.pauses == other.pauses),
         ("one of them is less certain", one.only(POSSIBLE) == other.only(POSSIBLE)),
         ("they speak of different persons", _persons(one) == _persons(other)),
         ("one of them speaks of what is over or to come", one.tense == other.tense),
         ("they say opposite things", not _opposed(one, other)),
+        ("they speak of more or less", one.only(SCOPE) == other.only(SCOPE)),
     )
     return next((reason for reason, holds in checks if not holds), None)
 
 
 def same_words(one: Telling, other: Telling) -> bool:
-    """Whether the words that tell are the same, in the same order or with one phrase moved."""
-    first, second = one.worded.words, other.worded.words
-    if len(first) != len(second) or not first:
+    """Whether the words are the same, in the same order; "every week" may stand at either end."""
+    first, second = one.words, other.words
+    if not first or not second:
         return one.plain == other.plain
-    if _in_order(first, second):
-        return True
-    if sorted(word.stem for word in first) != sorted(word.stem for word in second):
+    return first == second or _moved(first, second) or _moved(second, first)
+
+
+def _moved(first: tuple[str, ...], second: tuple[str, ...]) -> bool:
+    if first[0] != "every" or len(first) < 4 or first[1] not in UNITS:
         return False
-    return any(
-        (first[0].led or second[0].led)
-        and (first[0].led or first[cut].led)
-        and _in_order((*first[cut:], *first[:cut]), second)
-        for cut in range(1, len(first))
+    return (*first[2:], *first[:2]) == second and _one_clause(first[2:])
+
+
+def _one_clause(words: tuple[str, ...]) -> bool:
+    """Whether it tells of one thing, so that what is said of it can be said of nothing else."""
+    return not any(
+        word in _FIXED
+        or (word.endswith("ing") and before not in ("a", "the"))
+        or (word == "to" and before not in GOES)
+        for before, word in pairwise(("", *words))
     )
-
-
-def _in_order(first: Sequence[Word], second: Sequence[Word]) -> bool:
-    return all(alike(one, other) for one, other in zip(first, second, strict=True))
 
 
 def _numbers(telling: Telling) -> Counter[str]:
@@ -165,7 +215,7 @@ def _numbers(telling: Telling) -> Counter[str]:
 
 
 def _persons(telling: Telling) -> frozenset[str]:
-    return frozenset(form for form in telling.forms if form[0] == "@")
+    return frozenset(PERSONS[form] for form in telling.forms if form in PERSONS)
 
 
 def _same_names(one: Telling, other: Telling) -> bool:
@@ -175,8 +225,7 @@ def _same_names(one: Telling, other: Telling) -> bool:
 
 
 def _opposed(one: Telling, other: Telling) -> bool:
-    mine = one.worded.every - other.worded.every
-    yours = other.worded.every - one.worded.every
+    mine, yours = set(one.forms) - set(other.forms), set(other.forms) - set(one.forms)
     return any(frozenset((a, b)) in OPPOSITE for a in mine for b in yours)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from heapq import nlargest
 from typing import Any
 
@@ -18,6 +17,7 @@ from remanence.ports.store import Store
 from remanence.sleep.merging.agreeing import Telling, may_agree
 from remanence.sleep.merging.answering import asked, refused
 from remanence.sleep.merging.deeds import deeds_for
+from remanence.sleep.merging.grouping import within
 from remanence.sleep.merging.likeness import blocks, vectors_of
 from remanence.sleep.merging.members import (
     gives_way,
@@ -27,6 +27,8 @@ from remanence.sleep.merging.members import (
     survivor_of,
 )
 from remanence.sleep.merging.reading import in_reach, read, vouched_for
+from remanence.sleep.merging.returning import brought_back
+from remanence.sleep.merging.rivals import Rivals
 from remanence.text.fences import Fence
 
 OFFERED = 0.75  # cosine from which a pair is worth a question
@@ -75,12 +77,14 @@ class Asking:
         partition: int,
         night: Night,
         fingerprint: Fingerprint | None,
+        rivals: Rivals,
     ) -> None:
         self._store = store
         self._model = model
         self._partition = partition
         self._night = night
         self._fingerprint = fingerprint
+        self._rivals = rivals
 
     def deeds(self, taken: Collection[str]) -> Iterator[Deed]:
         """Merge what the model says is the same; memories in `taken` are left out."""
@@ -124,6 +128,9 @@ class Asking:
             for key, record in read(self._store, self._partition, keys)
             if record.id not in taken and mark_of(record) is not None
         }
+        members = [member_of(one.key, one.record) for one in offered.values()]
+        returned = brought_back(self._store, self._night.reach.tenant, members)
+        offered = {key: one for key, one in offered.items() if one.record.id not in returned}
         groups: dict[int, list[_Offered]] = {}
         for pair in sorted(near, key=lambda pair: (-near[pair], pair)):
             if all(key in offered for key in pair):
@@ -149,13 +156,20 @@ class Asking:
             groups[one.key] = groups[other.key] = group
 
     def _may(self, one: _Offered, other: _Offered) -> bool:
-        apart = abs(one.record.happened_at - other.record.happened_at)
+        mine, yours = one.record.happened_at, other.record.happened_at
         timeless = one.record.kind in (Kind.SEMANTIC, Kind.PROCEDURAL)
         return (
             one.place == other.place
-            and (timeless or apart <= timedelta(days=self._night.policy.days_apart))
+            and within(mine, yours, None if timeless else self._night.policy.days_apart)
             and may_agree(one.telling, other.telling)
+            and not self._parted(one, other)
         )
+
+    def _parted(self, one: _Offered, other: _Offered) -> bool:
+        """Whether something else was said of it in between."""
+        texts = (one.record.text, other.record.text)
+        rivals = self._rivals.of(texts, one.record.agent_id)
+        return rivals.parts(one.record.happened_at, other.record.happened_at)
 
     def _near(self) -> dict[tuple[int, int], float]:
         """The nearest pairs by key, of which one at least is among the newest."""

@@ -42,7 +42,8 @@ def _survives(
     store: Store, night: Night, survivor: Member, others: Sequence[Member], why: str
 ) -> Revise:
     everyone = [survivor, *others]
-    importance = min(1.0, max(one.importance for one in everyone) * GAIN)
+    trusted = [one.importance for one in everyone if one.trust >= survivor.trust]
+    importance = min(1.0, max(trusted) * GAIN)
     changes: dict[str, Any] = {
         "importance": round(importance, 6),
         "metadata": {**survivor.metadata, MERGED: _stands_for(store, night, everyone)},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from remanence.model.embedding import FloatArray
 from remanence.model.memory import Kind
 from remanence.sleep.merging.agreeing import Telling, against, agrees
 from remanence.sleep.merging.members import Member
+from remanence.sleep.merging.rivals import Between
 
 MOST_GROUPS = 64  # a text is compared with; the words of more are too common to tell apart
 
@@ -22,6 +23,7 @@ class Repeated:
 
     telling: Telling
     kind: str = Kind.EPISODIC
+    agent: str | None = None
     place: tuple[str | None, ...] = ()
     members: list[Member] = field(default_factory=list)
 
@@ -69,14 +71,27 @@ def central(group: Sequence[Repeated], vectors: Mapping[int, FloatArray]) -> dic
     }
 
 
-def in_time(members: Iterable[Member], days: float | None) -> Iterator[list[Member]]:
-    """The members by stretches of at most so many days; all together if any distance will do."""
+def in_time(
+    members: Iterable[Member], days: float | None, rivals: Between | None = None
+) -> Iterator[list[Member]]:
+    """The members by stretches of at most so many days, any number of them if that is None.
+
+    A stretch ends where something else was said in between: what is true again is not still true.
+    """
     together: list[Member] = []
     for member in sorted(members, key=lambda one: (one.happened_at, one.key)):
-        first = together[0].happened_at if together else member.happened_at
-        if days is not None and member.happened_at - first > timedelta(days=days):
+        at = member.happened_at
+        if together and (
+            not within(together[0].happened_at, at, days)
+            or (rivals is not None and rivals.parts(together[-1].happened_at, at))
+        ):
             yield together
             together = []
         together.append(member)
     if together:
         yield together
+
+
+def within(one: datetime, other: datetime, days: float | None) -> bool:
+    """Whether two moments are at most so many days apart, however many that are."""
+    return days is None or abs((other - one).total_seconds()) <= days * 86_400

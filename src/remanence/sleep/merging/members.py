@@ -10,7 +10,8 @@ from hashlib import blake2b
 from typing import Any
 
 from remanence.model.memory import Kind, MemoryRecord
-from remanence.sleep.merging.wording import plain, stems
+from remanence.sleep.merging.tables import SLIGHT
+from remanence.sleep.merging.wording import plain, worded
 
 OWN = "remanence."  # metadata that is not the caller's
 DERIVED = frozenset({"summary", "sleep"})  # origins of what was made here of other memories
@@ -54,19 +55,24 @@ def member_of(key: int, record: MemoryRecord) -> Member:
 
 
 def place_of(record: MemoryRecord) -> tuple[str | None, ...]:
-    """Only memories of one place are ever merged; what callers filter by stays findable so."""
+    """Only memories of one place are ever merged; what callers filter by stays findable so.
+
+    Messages stay in their conversation: what one means, those around it say.
+    """
     own = {name: value for name, value in record.metadata.items() if not name.startswith(OWN)}
     labels = json.dumps(own, sort_keys=True, default=str) if own else ""
-    return record.agent_id, record.kind, record.speaker, record.role, labels
+    session = record.session_id if record.kind == Kind.MESSAGE else None
+    return record.agent_id, record.kind, record.speaker, record.role, labels, session
 
 
 def mark_of(record: MemoryRecord) -> int | None:
     """A number that memories share which may say the same; None for those that never merge."""
     if record.kind == Kind.SUMMARY or record.origin in DERIVED:
         return None
-    words = stems(record.text) if len(record.text) <= MOST_READ else [plain(record.text)]
-    short = len(words) < LEAST_WORDS and len(record.text) <= MOST_READ
-    if record.kind == Kind.MESSAGE and short:
+    long = len(record.text) > MOST_READ
+    words = [plain(record.text)] if long else sorted(worded(record.text))
+    slight = not long and sum(word not in SLIGHT for word in words) < LEAST_WORDS
+    if record.kind == Kind.MESSAGE and slight:
         return None
     said = (*map(str, place_of(record)), *(words or [plain(record.text)]))
     digest = blake2b("\0".join(said).encode("utf-8", "replace"), digest_size=8).digest()
@@ -74,22 +80,25 @@ def mark_of(record: MemoryRecord) -> int | None:
 
 
 def survivor_of(members: Sequence[Member], central: Mapping[int, float]) -> Member:
-    """The one that stays: most trusted, then pinned, the user's own, important, central, first."""
-    return min(
+    """The one that stays: most trusted, then pinned, the user's own, important, last, central.
+
+    The last, so that what was said last is still what was said last.
+    """
+    return max(
         members,
         key=lambda one: (
-            -one.trust,
-            not one.pinned,
-            not one.stated,
-            -one.importance,
-            -central.get(one.key, 0.0),
+            one.trust,
+            one.pinned,
+            one.stated,
+            one.importance,
             one.happened_at,
-            one.key,
+            central.get(one.key, 0.0),
+            -one.key,
         ),
     )
 
 
 def gives_way(one: Member, survivor: Member) -> bool:
     """Whether it may be merged into the survivor: not if it would lose its protection by that."""
-    kept = survivor.pinned or (survivor.stated and not one.pinned)
-    return one is not survivor and (kept or not (one.pinned or one.stated))
+    kept = (not one.pinned or survivor.pinned) and (not one.stated or survivor.stated)
+    return one is not survivor and kept

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -19,11 +19,21 @@ from remanence.sleep.merging.asking import Asking
 from remanence.sleep.merging.deeds import deeds_for
 from remanence.sleep.merging.grouping import Repeated, central, grouped, in_time
 from remanence.sleep.merging.likeness import vectors_of
-from remanence.sleep.merging.members import gives_way, mark_of, member_of, place_of, survivor_of
+from remanence.sleep.merging.members import (
+    Member,
+    gives_way,
+    mark_of,
+    member_of,
+    place_of,
+    survivor_of,
+)
 from remanence.sleep.merging.reading import ACTIVE_KINDS, in_reach, read, vouched_for
+from remanence.sleep.merging.returning import brought_back
+from remanence.sleep.merging.rivals import Rivals
 from remanence.text.dates import has_time
 
 TIMELESS = frozenset({Kind.SEMANTIC, Kind.PROCEDURAL})
+_EVENT_DAYS = 1.0  # what was done again some days later was done twice
 _TOGETHER = 512  # memories whose texts are in hand at a time
 
 
@@ -32,8 +42,10 @@ class Merging:
 
     Candidates are found by the words they have in common, so the work grows with the number of
     memories and not with its square; then every two of a group must agree (`agreeing`) and be
-    alike by their vectors. Texts that are equal but for case and marks need no vectors. With a
-    model, memories that rules cannot judge are put to it.
+    alike by their vectors. Texts that are equal but for case and marks need no vectors. What was
+    said before and after something else of the same thing stays apart (`rivals`), and so does what
+    somebody brought back after a merge. With a model, memories that rules cannot judge are put to
+    it.
     """
 
     step = Step.MERGE
@@ -60,7 +72,7 @@ class Merging:
             found = list(one.deeds())
             looked_at += one.looked_at
             if night.use_model and self._model is not None:
-                asking = Asking(self._store, self._model, partition, night, fingerprint)
+                asking = Asking(self._store, self._model, partition, night, fingerprint, one.rivals)
                 found += asking.deeds({id for deed in found for id in deed.about})
             deeds += found
             if progress:
@@ -83,6 +95,7 @@ class _OnePartition:
         self._fingerprint = fingerprint
         self._beat = beat
         self.looked_at = 0
+        self.rivals = Rivals()
 
     def deeds(self) -> Iterator[Deed]:
         for buckets in _together(self._buckets()):
@@ -97,6 +110,7 @@ class _OnePartition:
             self.looked_at += 1
             if self.looked_at % _TOGETHER == 0:
                 self._beat()
+            self.rivals.add(record)
             mark = mark_of(record)
             if mark is not None:
                 keys.append(key)
@@ -108,22 +122,31 @@ class _OnePartition:
         firsts = [one.members[0].key for found in texts if len(found) > 1 for one in found]
         vectors = vectors_of(self._store, self._fingerprint, self._partition, firsts)
         groups = [g for found in texts for g in grouped(found, vectors, self._night.policy.alike)]
-        ids = [member.id for group in groups for one in group for member in one.members]
-        stay = vouched_for(self._store, self._night.reach.tenant, ids)
-        for group in groups:
-            yield from self._group_deeds(group, central(group, vectors), stay)
+        several = [group for group in groups if sum(len(one.members) for one in group) > 1]
+        members = [member for group in several for one in group for member in one.members]
+        tenant = self._night.reach.tenant
+        stay = vouched_for(self._store, tenant, [one.id for one in members])
+        returned = brought_back(self._store, tenant, members)
+        for group in several:
+            for together in self._stretches(group, returned):
+                survivor = survivor_of(together, central(group, vectors))
+                giving = (one for one in together if gives_way(one, survivor))
+                others = [one for one in giving if one.id not in stay]
+                if others:
+                    yield from deeds_for(self._store, self._night, survivor, others)
 
-    def _group_deeds(
-        self, group: Sequence[Repeated], near: Mapping[int, float], stay: Container[str]
-    ) -> Iterator[Deed]:
-        members = [member for one in group for member in one.members]
+    def _stretches(
+        self, group: Sequence[Repeated], returned: Container[str]
+    ) -> Iterator[list[Member]]:
+        """Those of a group's members that may be one, by the times they are of."""
+        every = (member for one in group for member in one.members)
+        members = [one for one in every if one.id not in returned]
         days = None if group[0].kind in TIMELESS else self._night.policy.days_apart
-        for together in in_time(members, days):
-            survivor = survivor_of(together, near)
-            giving = (one for one in together if gives_way(one, survivor))
-            others = [one for one in giving if one.id not in stay]
-            if others:
-                yield from deeds_for(self._store, self._night, survivor, others)
+        told = group[0].telling
+        if days is not None and told.tense[0] and not told.days:
+            days = min(days, _EVENT_DAYS)
+        rivals = self.rivals.of({one.telling.text for one in group}, group[0].agent)
+        return (some for some in in_time(members, days, rivals) if len(some) > 1)
 
     def _texts(self, buckets: Sequence[list[int]]) -> list[list[Repeated]]:
         """Each bucket's texts, with the memories that have them word for word."""
@@ -138,7 +161,7 @@ class _OnePartition:
             texts = found[of[key]]
             if said not in texts:
                 telling = Telling(record.text, record.happened_at)
-                texts[said] = Repeated(telling, record.kind, place)
+                texts[said] = Repeated(telling, record.kind, record.agent_id, place)
             texts[said].members.append(member_of(key, record))
         return [list(texts.values()) for texts in found]
 

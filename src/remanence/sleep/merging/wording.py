@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from unicodedata import normalize
 
-from remanence.knowledge.extract.contractions import expanded
-from remanence.sleep.merging.tables import LEADING, NOTHING, PERSONS, PHRASES, SAME
-from remanence.text.words import fold, terms
+from remanence.sleep.merging.tables import (
+    AFTER_REALLY,
+    BARE,
+    NEGATIONS,
+    OPENING,
+    OPENING_WITH_COMMA,
+    PHRASES,
+    POSSIBLE,
+    SAME,
+    SCOPE,
+    SHORT,
+)
 
-_WORD = re.compile(r"(?:(?<!\S)-)?\d+(?:[.,:/]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)*|[$€£¥%°+#<>=~≤≥]")
-_THOUSANDS = re.compile(r"-?\d{1,3}(?:,\d{3})+(?!\d)")
-_PHRASES = re.compile(rf"\b(?:{'|'.join(sorted(PHRASES, key=len, reverse=True))})\b")
-_FILLING = re.compile(r"^well\b|\btoo(?=\s*(?:[.!;,]|$))")
+_OPENS = "\"'“”„‘’«([¿¡「『（"
+_CLOSES = ".,;:!?…\"'“”’»)]。、！？，：；．」』）।॥؟،۔"
+_PAUSES = frozenset(".,;!?…。、！？，；।॥؟،۔")
+_SMILEY = re.compile(r"[:;=8][-'^]?[()\[\]dpoxc/\\|*3<>]+$|^[()\[\]]+[-']?[:;=]")
+# Letters with their marks are all that is no gap, digit or ASCII mark: `\w` leaves out vowel signs.
+_LETTERS = r"[^\s\d\x00-@\[-`{-\x7f]+"
+_TOKEN = re.compile(rf"^-\d+(?:[.,:/]\d+)*|\d+(?:[.,:/]\d+)*|{_LETTERS}(?:'{_LETTERS})*|\S")
+_MEASURE = re.compile("(?<=\\d)(?:(['’′])|[\"”″])")
+_SHORT = tuple((re.compile(rf"\b{said}"), instead) for said, instead in SHORT)
+_PHRASES = tuple((re.compile(rf"\b{said}\b"), instead) for said, instead in PHRASES)
+_MAY_SAY = re.compile("|".join(rf"\b{said}\b" for said, _ in PHRASES))
+_OPENING = re.compile(
+    rf"^(?:(?:{'|'.join(OPENING)})\b\s*,?\s+|(?:{'|'.join(OPENING_WITH_COMMA)})\s*,\s*)+"
+)
 _CARDINALS = """
 zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
 sixteen seventeen eighteen nineteen
@@ -24,92 +43,71 @@ _TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50}
 _TENS |= {"sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
 _NUMBERS = frozenset((*_ONES, *_TENS))
 _POWERS = {"hundred": 100, "thousand": 1_000, "million": 1_000_000}
-_ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)\b")
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A word that tells: `form` as written or the first of its synonyms, `stem` without ending.
-
-    `led` if what it begins could stand at the other end of the sentence as well.
-    """
-
-    form: str
-    stem: str
-    led: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Worded:
-    """The words of a text that tell, in order, and all of its words."""
-
-    words: tuple[Word, ...]
-    every: frozenset[str]
+_JOINED = re.compile(rf"\b({'|'.join(_TENS)})-(?=(?:{'|'.join(list(_ONES)[1:10])})\b(?!-))")
+_GUARDS = NEGATIONS | POSSIBLE | SCOPE
 
 
 def plain(text: str) -> str:
-    """A text without case, accents, marks and gaps: equal for what was typed twice.
+    """A text without case and without marks that end or enclose: equal for what was typed twice.
+
+    Marks within a word stay, and so do accents, signs and emoji.
 
     >>> plain("  I moved to Lisbon!") == plain("i moved to lisbon")
     True
+    >>> plain("It is correct-horse") == plain("It is correct horse")
+    False
     """
-    bare = " ".join(_WORD.findall(fold(text).replace("’", "'")))
-    return bare or " ".join(text.split())
+    return " ".join(_chunks(_normal(text))) or " ".join(text.split())
 
 
-def worded(text: str) -> Worded:
-    """The text's words.
+@lru_cache(maxsize=64)
+def worded(text: str) -> tuple[str, ...]:
+    """The text's words and signs in order, synonyms and numbers in one spelling.
 
-    >>> [word.form for word in worded("I've bought the twenty-five red cars").words]
-    ['@i', 'bought', '25', 'red', 'cars']
+    >>> worded("I've bought the twenty-five red cars!")
+    ('i', 'have', 'bought', 'the', '25', 'red', 'cars')
     """
-    found = list(_in_digits(_raw(text)))
-    told: list[Word] = []
-    led = False
-    for form in found:
-        led = led or form in LEADING
-        if form not in NOTHING:
-            told.append(_word(form, led))
-            led = False
-    return Worded(tuple(told), frozenset(found))
+    lowered = _OPENING.sub("", _normal(text))
+    if "'" in lowered or "cannot" in lowered:
+        for short, long in _SHORT:
+            lowered = short.sub(long, lowered)
+    if _MAY_SAY.search(lowered):
+        for said, instead in _PHRASES:
+            lowered = said.sub(instead, lowered)
+    chunks = _chunks(_JOINED.sub(r"\1 ", lowered))
+    found = [_canonical(token) for chunk in chunks for token in _TOKEN.findall(chunk)]
+    return tuple(_telling(list(_in_digits(found)), "?" in text))
 
 
-def stems(text: str) -> list[str]:
-    """What two texts that say the same have in common, in order of the alphabet."""
-    return sorted(word.stem for word in worded(text).words)
+def _normal(text: str) -> str:
+    """Small letters in composed form; compatibility forms stay, as "5²" is not "52"."""
+    lowered = normalize("NFC", text).lower()
+    marked = _MEASURE.sub(lambda found: "′" if found[1] else "″", lowered)
+    return marked.replace("’", "'")
 
 
-def alike(one: Word, other: Word) -> bool:
-    """Whether they are one word; "hiking" is also "hike" and "hikes", which differ."""
-    if one.form == other.form:
-        return True
-    if one.stem != other.stem:
-        return False
-    forms = sorted((one.form, other.form), key=lambda form: form.endswith("ing"))
-    return forms[1].endswith("ing") and not forms[0].endswith(("ing", "ed"))
+def _chunks(text: str) -> list[str]:
+    """What stands between gaps, without the marks that end or enclose it."""
+    return [bare for chunk in text.split() if (bare := _bare(chunk))]
 
 
-def _raw(text: str) -> list[str]:
-    folded = fold(expanded(text.replace("’", "'")))
-    folded = _PHRASES.sub(lambda found: PHRASES[found[0]], _FILLING.sub("", folded))
-    folded = _ORDINAL.sub(r"\1", folded)
-    return [_canonical(word) for word in _WORD.findall(folded)]
+def _bare(chunk: str) -> str:
+    if _SMILEY.search(chunk):
+        return chunk
+    return chunk.lstrip(_OPENS).rstrip(_CLOSES) or ("" if _PAUSES.issuperset(chunk) else chunk)
 
 
 @lru_cache(maxsize=16_384)
 def _canonical(word: str) -> str:
-    if word[-1].isdigit():
-        whole = word.replace(",", "") if _THOUSANDS.match(word) else word
-        return whole.removesuffix(":00")
-    word = word.removesuffix("'s").replace("'", "")
-    return PERSONS.get(word) or SAME.get(word, word)
+    return word.removesuffix(":00") if word[-1].isdigit() else SAME.get(word, word)
 
 
-@lru_cache(maxsize=16_384)
-def _word(form: str, led: bool) -> Word:
-    if not form[0].isalpha():
-        return Word(form, form, led)
-    return Word(form, (terms(form) or [form])[0], led)
+def _telling(words: Sequence[str], asks: bool) -> Iterator[str]:
+    guarded = asks or not _GUARDS.isdisjoint(words)
+    for word, after in zip(words, (*words[1:], ""), strict=True):
+        empty = word in BARE or (word == "really" and after in AFTER_REALLY)
+        if guarded or not empty:
+            yield word
 
 
 def _in_digits(found: list[str]) -> Iterator[str]:
@@ -140,6 +138,7 @@ def _number(found: list[str], at: int) -> tuple[int | None, int]:
 def _below_hundred(found: list[str], at: int) -> tuple[int | None, int]:
     word = found[at] if at < len(found) else ""
     if word in _TENS:
-        more = _ONES.get(found[at + 1], 0) if at + 1 < len(found) else 0
+        joined = found[at + 1 : at + 3]  # "twenty five-year-olds" are twenty
+        more = _ONES.get(joined[0], 0) if joined and joined[1:] != ["-"] else 0
         return (_TENS[word] + more, at + 2) if 0 < more < 10 else (_TENS[word], at + 1)
     return (_ONES[word], at + 1) if word in _ONES else (None, at)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from itertools import pairwise
 
@@ -12,12 +12,13 @@ from remanence.model.knowledge import Fact, Standing, folded_name
 from remanence.model.predicates import Holds, phrase, predicate_of
 
 _BELIEVED = (Standing.HOLDS, Standing.ENDED)
+LASTING = timedelta(days=14)  # what is taken back sooner was no change
 _EVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """One thing that held of somebody and the one that holds since `at`."""
+    """One thing that held of somebody and the one that held from `at` on."""
 
     before: Fact
     after: Fact
@@ -46,11 +47,13 @@ class Changed:
         before = phrase(self.before.subject, self.before.predicate, self.before.object)
         after = phrase(self.after.subject, self.after.predicate, self.after.object)
         when = f"Something changed for {self.after.subject} in {self.at:%B %Y}"
-        return f"{when}: before, {before}; now, {after}."
+        return f"{when}: before, {before}; after, {after}."
 
 
-def changes(facts: Iterable[Fact], one_at_a_time: frozenset[str]) -> Iterator[Changed]:
-    """Each fact that took the place of another, in order of time."""
+def changes(
+    facts: Iterable[Fact], now: datetime, one_at_a_time: frozenset[str]
+) -> Iterator[Changed]:
+    """Each fact that took the place of another and lasted, in order of time."""
     slots: dict[tuple[str, str], list[Fact]] = {}
     for fact in facts:
         known = predicate_of(fact.predicate, one_at_a_time)
@@ -62,16 +65,22 @@ def changes(facts: Iterable[Fact], one_at_a_time: frozenset[str]) -> Iterator[Ch
             pair = min(fact.predicate, known.opposite)
             what = fact.object_id or folded_name(fact.object)
             slots.setdefault((fact.subject_id, f"{pair}\0{what}"), []).append(fact)
-    found = [change for slot in slots.values() for change in _in_slot(slot)]
+    found = [change for slot in slots.values() for change in _in_slot(slot, now)]
     yield from sorted(found, key=lambda change: (change.at, change.after.id))
 
 
-def _in_slot(facts: Sequence[Fact]) -> Iterator[Changed]:
+def _in_slot(facts: Sequence[Fact], now: datetime) -> Iterator[Changed]:
     ordered = sorted(facts, key=lambda f: (f.valid_from or _EVER, f.recorded_at, f.id))
-    for before, after in pairwise(ordered):
-        said = (before.predicate, folded_name(before.object))
-        if before.standing is Standing.ENDED and said != (
-            after.predicate,
-            folded_name(after.object),
-        ):
+    ends = [*(_begun(fact) for fact in ordered[1:]), now]
+    lasting = [f for f, end in zip(ordered, ends, strict=True) if end - _begun(f) >= LASTING]
+    for before, after in pairwise(lasting):
+        if before.standing is Standing.ENDED and _said(before) != _said(after):
             yield Changed(before, after)
+
+
+def _begun(fact: Fact) -> datetime:
+    return fact.valid_from or _EVER
+
+
+def _said(fact: Fact) -> tuple[str, str]:
+    return fact.predicate, folded_name(fact.object)

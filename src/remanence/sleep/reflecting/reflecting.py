@@ -16,6 +16,7 @@ from remanence.model.sleep import Deed, Night, Plan, Step
 from remanence.ports.language_model import LanguageModel
 from remanence.ports.store import Progress, Store
 from remanence.sleep.distilling.deriving import CHANGE, MONTH, THEME, Deriving, Draft, Insertion
+from remanence.sleep.distilling.occasions import occasions
 from remanence.sleep.distilling.telling import told_of_month
 from remanence.sleep.distilling.themes import LEAST, LEAST_DAYS, LEAST_SESSIONS, Theme, themes
 from remanence.sleep.distilling.wording import reworded
@@ -31,7 +32,8 @@ IMPORTANCE = 0.4
 class Reflecting:
     """Plans reflections: one for each theme and month that is over, one for each change.
 
-    What was reflected on is not told again; a month that turns out to hold more is told anew.
+    What was reflected on is not told again; a month that turns out to hold more is told anew, and
+    one that a distilled memory tells already is not told at all.
     """
 
     step = Step.REFLECT
@@ -79,16 +81,22 @@ class Reflecting:
         told: Counter[tuple[str | None, str]] = Counter()
         for theme in found:
             by_month: dict[str, list[MemoryRecord]] = {}
+            others = [record for _, record in read(self._store, partition, theme.left_out)]
             for _, record in read(self._store, partition, theme.keys):
                 by_month.setdefault(f"{record.happened_at:%Y-%m}", []).append(record)
             for month, records in sorted(by_month.items()):
                 place = (theme.speaker, month)
                 sources = sorted(records, key=lambda one: (one.happened_at, one.id))
                 over = month < f"{night.now:%Y-%m}"
-                if over and told[place] < MOST_A_MONTH and _recurs(sources):
-                    text = told_of_month(theme, sources)
+                if over and told[place] < MOST_A_MONTH and self._tells(sources):
+                    when = occasions(self._store, sources).of_month(month)
+                    rest = [one for key, some in by_month.items() if key != month for one in some]
+                    text = told_of_month(theme, sources, [*others, *rest], when)
                     told[place] += bool(text)
                     yield from [_draft(text, sources, theme.word.lower(), month)] if text else []
+
+    def _tells(self, sources: Sequence[MemoryRecord]) -> bool:
+        return _recurs(sources) and not self._deriving.told(sources)
 
     def _changes(self, partition: int, night: Night) -> Iterator[Draft]:
         """Nothing of a single conversation: what it says of changes it may yet take back."""
@@ -99,15 +107,22 @@ class Reflecting:
         reach = replace(night.reach, user_id=owner, all_users=False, include_shared=False)
         clock = FixedClock(night.now)
         evidence = Evidence(self._store, reach.tenant, clock, self._one_at_a_time)
-        for change in changes(evidence.everything(reach, None), self._one_at_a_time):
+        for change in changes(evidence.everything(reach, None), night.now, self._one_at_a_time):
             sources = self._sources(reach.tenant, change)
             if sources:
                 month = f"{change.at:%Y-%m}"
                 draft = _draft(change.text, sources, change.after.predicate, month)
-                yield replace(draft, labels={**draft.labels, CHANGE: change.mark})
+                labels = {**draft.labels, CHANGE: change.mark}
+                yield replace(draft, labels=labels, happened_at=change.at)
 
     def _sources(self, tenant: str, change: Changed) -> list[MemoryRecord]:
-        """The memories that say so, if they are all there, of one agent, and not made here."""
+        """The memories that say so, if they are all there, of one agent, and not made here.
+
+        None if what was or what is comes from no memory: nothing would take the reflection along
+        once that is retracted.
+        """
+        if not change.before.sources or not change.after.sources:
+            return []
         found = self._store.get(tenant, change.sources)
         agents = {one.agent_id for one in found}
         derived = any(one.origin in DERIVED for one in found)

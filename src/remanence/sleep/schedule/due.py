@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import blake2b
 
-from remanence.sleep.schedule.entries import Entry
+from remanence.sleep.schedule.entries import SPAN, Entry
 from remanence.sleep.schedule.plans import Schedule
 
 Counted = Callable[[datetime], int]
@@ -50,9 +50,13 @@ def due(
     jitter: timedelta = timedelta(),
     idle: bool = True,
     counts: Counts | None = None,
+    span: timedelta = SPAN,
 ) -> Due | None:
-    """What is to be done now; None if nothing is, or if it waits for a quiet moment."""
-    if not plan.enabled or entry.removed or entry.held(now):
+    """What is to be done now; None if nothing is, or if it waits for a quiet moment.
+
+    `span` is how long a lease lasts.
+    """
+    if not plan.enabled or entry.removed or entry.held(now, span):
         return None
     if entry.lease is not None:
         return _again(entry, now)

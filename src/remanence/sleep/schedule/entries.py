@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from remanence.model.document import Address, Shelf
+from remanence.sleep.journal import SKEW
 from remanence.sleep.schedule.plans import Schedule, plan_of, plan_to_value
+
+SPAN = timedelta(seconds=300)
+FAR = timedelta(days=1)
 
 _TIMES = ("since", "served", "ended_at", "again_at")
 
@@ -53,9 +57,21 @@ class Entry:
         """Moments after this one are still to be served."""
         return self.since if self.served is None else max(self.since, self.served)
 
-    def held(self, now: datetime) -> bool:
-        """Whether somebody is at it."""
-        return self.lease is not None and bool(self.lease.owner) and now < self.lease.until
+    def held(self, now: datetime, span: timedelta = SPAN) -> bool:
+        """Whether somebody is at it. A lease lasts for `span`; one that ends when none could that
+        was taken by a clock like this one is over."""
+        lease = self.lease
+        return lease is not None and bool(lease.owner) and now < lease.until <= now + SKEW * span
+
+    def righted(self, now: datetime) -> Entry:
+        """The same without times that lie ahead, which only a clock that was wrong can have given.
+
+        They would keep the schedule waiting until then.
+        """
+        ahead: dict[str, Any] = {
+            n: now for n in _TIMES if (at := getattr(self, n)) and at > now + FAR
+        }
+        return replace(self, **ahead)
 
 
 def address_of(name: str) -> Address:

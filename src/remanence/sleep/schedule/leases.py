@@ -15,9 +15,16 @@ from remanence.model.document import Document, Put, Shelf
 from remanence.model.scope import Reach
 from remanence.ports.store import Documents
 from remanence.sleep.schedule.due import Due
-from remanence.sleep.schedule.entries import Entry, Lease, address_of, entry_of, entry_to_value
+from remanence.sleep.schedule.entries import (
+    SPAN,
+    Entry,
+    Lease,
+    address_of,
+    entry_of,
+    entry_to_value,
+)
 
-LEASE_S = 300.0
+LEASE_S = SPAN.total_seconds()
 NOBODY = ""
 
 _MOST = 1_000
@@ -51,6 +58,11 @@ class Leases:
         """Begin to keep account of a schedule: what was due before now is nobody's concern."""
         new = Entry(name=name, since=self._clock.now())
         return self.put(new) or self.entry(name) or new
+
+    def right(self, entry: Entry) -> Entry:
+        """Write down an entry without times that a wrong clock gave it, if it has any."""
+        right = entry.righted(self._clock.now())
+        return entry if right == entry else self.put(right) or self.entry(entry.name) or right
 
     def claim(self, entry: Entry, due: Due) -> Entry | None:
         """Take the moment for this worker; None if another was faster."""

@@ -24,11 +24,12 @@ def _check_count(what: str, value: object) -> None:
 def _check_seconds(what: str, value: object) -> None:
     if value is None and what == "idle_s":
         return
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
-        raise InvalidInput(f"{what} must be a number of seconds, 0 or more; got {value!r}.")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST_S:
+        raise InvalidInput(f"{what} must be 0 to {_MOST_S} seconds; got {value!r:.40}.")
 
 
 COUNTED = ("after_new", "after_messages")
+_MOST_S = 366 * 86_400
 
 
 @lru_cache(maxsize=256)

@@ -108,7 +108,7 @@ class Schedules:
 
     def _standing(self, name: str, entry: Entry | None) -> ScheduleState | None:
         now = self._clock.now()
-        entry = entry or Entry(name=name, since=now)
+        entry = Entry(name=name, since=now) if entry is None else entry.righted(now)
         plan = _plan(entry)
         if plan is None:
             return None

@@ -155,6 +155,7 @@ class Worker:
             jitter=jitter_of(plan, self._store.identity, tenant),
             idle=self._is_idle(plan),
             counts=self._counting.of(tenant),
+            span=timedelta(seconds=self._lease_s),
         )
 
     def _is_idle(self, plan: Schedule) -> bool:
@@ -268,7 +269,8 @@ def standing(leases: Leases) -> list[tuple[Schedule, Entry]]:
     entries = leases.entries()
     found = []
     for name in (*DEFAULTS, *(name for name in entries if name not in DEFAULTS)):
-        entry = entries.get(name) or leases.enter(name)
+        known = entries.get(name)
+        entry = leases.enter(name) if known is None else leases.right(known)
         plan = entry.plan or DEFAULTS.get(name)
         if plan is not None:
             found.append((plan, entry))

@@ -12,7 +12,10 @@ from remanence.store.rows import Row
 
 @dataclass(slots=True)
 class Held:
-    """`before` is None if the batch inserts it, `now` is None once it is removed."""
+    """`before` is None if the batch inserts it, `now` is None once it is removed.
+
+    `derived` is what the row keeps of the text that it has `before`.
+    """
 
     key: int
     partition: int
@@ -21,3 +24,12 @@ class Held:
     pieces: dict[Fingerprint, Pieces] = field(default_factory=dict)
     spoken_anew: bool = False
     history: list[Row] = field(default_factory=list)
+    derived: Row = ()
+
+    @property
+    def told_anew(self) -> bool:
+        """Whether what the row keeps of its text must be found again."""
+        was, now = self.before, self.now
+        if was is None or now is None:
+            return True
+        return (was.text, was.happened_at) != (now.text, now.happened_at)

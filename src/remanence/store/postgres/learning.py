@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from remanence.errors import InvalidInput
 from remanence.model.knowledge import Learnt
-from remanence.model.memory import MemoryRecord, State
+from remanence.model.memory import MemoryRecord
 from remanence.model.write import Batch
-from remanence.store.claims import knowledge_id, rests_from
+from remanence.store.claims import is_evidence, knowledge_id, rests_from
 from remanence.store.postgres.arrays import Array, int8s, uuids
 from remanence.store.postgres.held import Held
 from remanence.store.postgres.session import Session
 from remanence.store.postgres.telling import Telling, erase_silent, hold, spoken_of
-from remanence.store.rows import STATE_CODES, Row, micros, packed_id
+from remanence.store.rows import Row, micros, packed_id
 
 
 class Learning:
@@ -55,11 +55,11 @@ class Learning:
         return [(one.partition, one.key) for one in read]
 
     def _moved(self, *, to_rest: bool) -> list[Held]:
-        """Memories that left the active state, or came back to it."""
+        """Memories of which what they say counts no longer, or again."""
         return [
             one
             for one in self._kept
-            if _is_active(one.before) is to_rest and _is_active(one.now) is not to_rest
+            if _counts(one.before) is to_rest and _counts(one.now) is not to_rest
         ]
 
     def _leave(self) -> set[int]:
@@ -105,9 +105,9 @@ class Learning:
         telling = self._telling
         telling.entities += [(at, entity) for entity in learnt.entities]
         telling.mentions += [(at, held.key, entity) for entity in learnt.mentions]
-        state, updated = STATE_CODES[record.state], micros(record.updated_at)
+        counts, updated = is_evidence(record), micros(record.updated_at)
         telling.claims += [
-            (at, held.key, rests_from(claim, state, updated), claim) for claim in learnt.claims
+            (at, held.key, rests_from(claim, counts, updated), claim) for claim in learnt.claims
         ]
 
 
@@ -131,8 +131,8 @@ def _is_read(learnt: Learnt, held: Held) -> bool:
     return learnt.version is None or (held.now is not None and held.now.version == learnt.version)
 
 
-def _is_active(record: MemoryRecord | None) -> bool:
-    return record is not None and record.state == State.ACTIVE
+def _counts(record: MemoryRecord | None) -> bool:
+    return record is not None and is_evidence(record)
 
 
 def _keys(some: Iterable[Held]) -> Array:

@@ -20,7 +20,7 @@ from remanence.store.rows import packed_id
 class _Memory(NamedTuple):
     partition: int
     key: int
-    state: int
+    counts: bool
     updated_at: int
 
 
@@ -80,7 +80,7 @@ def _placed(
     memory = _memory(claim.memory, memories)
     if memory.partition != partition:
         raise _no_memory(claim.memory)
-    rested = rests_from(claim, memory.state, memory.updated_at)
+    rested = rests_from(claim, memory.counts, memory.updated_at)
     return partition, memory.key, rested, claim
 
 

@@ -25,6 +25,7 @@ from remanence.store.postgres.session import Session
 from remanence.store.postgres.values import columns
 from remanence.store.postgres.words import entries
 from remanence.store.rows import (
+    RECORD_WIDTH,
     Row,
     before_text,
     micros,
@@ -125,7 +126,8 @@ class Writing:
         self._keys = _listed(keys.fetchone())
         for row in rows.fetchall():
             record = self._database.record(session, row)
-            self._held[row[2]] = Held(row[0], row[1], record, record)
+            derived = row[RECORD_WIDTH:]
+            self._held[row[2]] = Held(row[0], row[1], record, record, derived=derived)
         self._partitions = self._partitions_of(actions)
         return None
 
@@ -227,12 +229,13 @@ class Writing:
         found = {
             held.key: words.analysed(held.now.text, micros(held.now.happened_at))
             for held in (*changed, *new)
-            if held.now is not None
+            if held.now is not None and held.told_anew
         }
         for name, some in (("update_memories", changed), ("insert_memories", new)):
             rows = [
-                (held.key, *row_of(held.now, held.partition, found[held.key][1], key))
+                (held.key, *row_of(held.now, held.partition, derived, key))
                 for held in some
+                for derived in (found[held.key][1] if held.key in found else held.derived,)
                 if held.now is not None
             ]
             if rows:

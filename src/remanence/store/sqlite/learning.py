@@ -30,7 +30,7 @@ class _Memory(NamedTuple):
 
     key: int
     partition: int
-    state: int
+    counts: int
     updated_at: int
     version: int
 
@@ -110,11 +110,11 @@ class Learning:
         self._touch([key])
 
     def rest(self, key: int, at: int) -> None:
-        """A memory takes part no longer, nor does what it says."""
+        """What a memory says counts no longer."""
         run(self._connection, "rest_claims", (at, key))
 
     def wake(self, key: int) -> None:
-        """A memory takes part again."""
+        """What a memory says counts again."""
         run(self._connection, "wake_claims", (key,))
 
     def erase_claims(self, rows: Sequence[Row]) -> int:
@@ -233,7 +233,7 @@ class Learning:
             object = None
             if claim.object is not None:
                 object = _number(numbers, partition, knowledge_id("object", claim.object))
-            rested = rests_from(claim, memory and memory.state, memory.updated_at if memory else 0)
+            rested = rests_from(claim, memory and memory.counts, memory.updated_at if memory else 0)
             values = claim_values(claim, self._tenant, self._database.digest_key, rested)
             rows.append((partition, subject, object, memory and memory.key, *values))
         run_many(self._connection, "insert_claim", rows)

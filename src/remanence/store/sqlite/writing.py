@@ -8,10 +8,12 @@ from typing import Any
 import apsw
 
 from remanence.errors import Conflict, InvalidInput, NotFound, StoreVersion
-from remanence.model.memory import MemoryRecord, Revision, State, same_json
+from remanence.model.memory import MemoryRecord, Revision, same_json
 from remanence.model.write import Action, Batch, Insert, Remove, Revise, Written
+from remanence.store.claims import is_evidence
 from remanence.store.labels import labels
 from remanence.store.rows import (
+    RECORD_WIDTH,
     Row,
     before_text,
     micros,
@@ -129,7 +131,7 @@ class Writing:
                 "read it again."
             )
         new = revised(old, action.changes, action.at)
-        self._rewrite(key, partition, old, new)
+        self._rewrite(row, old, new)
         spoken_anew = (new.text, new.speaker) != (old.text, old.speaker)
         self._placing.replace(key, action.pieces, text_changed=spoken_anew)
         told = (action.verb, micros(action.at), action.actor, action.reason)
@@ -140,14 +142,16 @@ class Writing:
         return new
 
     def _rest(self, key: int, old: MemoryRecord, new: MemoryRecord) -> None:
-        """What a memory says takes part in recall as the memory itself does."""
-        if old.state == State.ACTIVE != new.state:
+        """What a memory says counts as long as the memory does, or another in its place."""
+        if is_evidence(old) and not is_evidence(new):
             self.learning.rest(key, micros(new.updated_at))
-        elif new.state == State.ACTIVE != old.state:
+        elif is_evidence(new) and not is_evidence(old):
             self.learning.wake(key)
 
-    def _rewrite(self, key: int, partition: int, old: MemoryRecord, new: MemoryRecord) -> None:
-        terms, derived = self._database.words.analysed(new.text, micros(new.happened_at))
+    def _rewrite(self, found: Row, old: MemoryRecord, new: MemoryRecord) -> None:
+        key, partition, derived, terms = found[0], found[1], found[RECORD_WIDTH:], list[str]()
+        if (new.text, new.happened_at) != (old.text, old.happened_at):
+            terms, derived = self._database.words.analysed(new.text, micros(new.happened_at))
         row = row_of(new, partition, derived, self._database.digest_key)
         if new.text != old.text:
             self._execute(sql("delete_words"), (key,))
@@ -175,7 +179,7 @@ class Writing:
         self.learning.announced.add(key)
 
     def _found(self, id: str) -> Row:
-        row: Row | None = self._execute(sql("memory_by_id"), (packed_id(id),)).fetchone()
+        row: Row | None = self._execute(sql("memory_and_derived"), (packed_id(id),)).fetchone()
         tenant = self._batch.tenant
         if row is None or self._database.owner(self._connection, row[1])[0] != tenant:
             raise NotFound(f"There is no memory {id} here.")

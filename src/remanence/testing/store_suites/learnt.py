@@ -213,6 +213,48 @@ class LearntSuite:
         assert store.mention_counts(EVERY) == {ANA.id: 1, BOB.id: 1}
         assert healthy(store)
 
+    def test_what_a_merged_memory_says_stays_evidence(self, store: Store, reopen: Reopen) -> None:
+        kept = learnt(store, "x", claim(ANA, "in", OSLO), names=(ANA, OSLO))
+        record = learnt(store, "y", claim(ANA, "in", OSLO), names=(ANA, BOB))
+        before = list(store.scan_knowledge("t"))
+        into = {"state": State.ARCHIVED, "superseded_by": kept.id}
+        revise(store, record.id, **into, at=NOW + HOUR)
+        assert [one.rested_at for one in store.claims(EVERY)] == [None, None]
+        assert len(list(store.ties(partition_of(store)))) == 2
+        assert store.mention_counts(EVERY) == {ANA.id: 1, OSLO.id: 1}
+        revise(store, record.id, importance=0.9, at=NOW + 2 * HOUR)
+        assert [one.rested_at for one in store.claims(EVERY)] == [None, None]
+        store = reopen(store)
+        assert healthy(store)
+        revise(store, record.id, state=State.ACTIVE, superseded_by=None, at=NOW + 3 * HOUR)
+        assert list(store.scan_knowledge("t")) == before
+        assert store.mention_counts(EVERY) == {ANA.id: 2, BOB.id: 1, OSLO.id: 1}
+        revise(store, record.id, **into)
+        write(store, Remove(id=record.id))
+        assert len(store.claims(EVERY)) == 1
+        assert named(store) == ["Ana", "Oslo"]
+        assert healthy(store)
+
+    @pytest.mark.parametrize("parted", [{"superseded_by": None}, {"state": State.QUARANTINED}])
+    def test_what_was_merged_and_goes_by_itself_rests(
+        self, store: Store, parted: dict[str, Any]
+    ) -> None:
+        kept = learnt(store, "x")
+        record = learnt(store, "y", claim(ANA, "is", "x"))
+        revise(store, record.id, state=State.ARCHIVED, superseded_by=kept.id, at=NOW + HOUR)
+        revise(store, record.id, **parted, at=NOW + 2 * HOUR)
+        assert [one.rested_at for one in store.claims(EVERY)] == [NOW + 2 * HOUR]
+        assert healthy(store)
+
+    def test_what_is_found_in_a_merged_memory_is_evidence(self, store: Store) -> None:
+        at, heir = NOW + HOUR, str(new_id())
+        merged = {"state": State.ARCHIVED, "superseded_by": heir, "updated_at": at}
+        record = learnt(store, "x", claim(ANA, "is", "x", rested_at=at), **merged)
+        stated = claim(ANA, "is", "y", memory=record.id, rested_at=at)
+        store.know("t", [], [stated])
+        assert [one.rested_at for one in store.claims(EVERY)] == [None, None]
+        assert healthy(store)
+
     def test_what_is_found_in_a_resting_memory_rests(self, store: Store) -> None:
         at = NOW + HOUR
         record = learnt(store, "x", claim(ANA, "is", "x"), state=State.ARCHIVED, updated_at=at)

@@ -100,9 +100,12 @@ WHERE tenant = %(tenant)s AND partition = %(partition)s AND key > %(after)s
 AND object IS NOT NULL AND rested_at IS NULL AND retired_at IS NULL AND denies = 0
 ORDER BY key LIMIT %(most)s
 
+-- name: is_evidence
+(m.state = 1 OR m.state = 2 AND m.superseded_by IS NOT NULL)
+
 -- name: lock_told_memories
-SELECT id, partition, key, state, updated_at FROM memories
-WHERE tenant = %(tenant)s AND id = ANY(%(ids)s) ORDER BY key FOR KEY SHARE
+SELECT m.id, m.partition, m.key, {is_evidence}, m.updated_at FROM memories AS m
+WHERE m.tenant = %(tenant)s AND m.id = ANY(%(ids)s) ORDER BY m.key FOR KEY SHARE
 
 -- name: insert_entities
 INSERT INTO entities (
@@ -321,9 +324,9 @@ SELECT count(*) FROM claims AS c JOIN memories AS m ON m.tenant = c.tenant AND m
 WHERE c.tenant = %(tenant)s AND {is_wrong_rest}
 
 -- name: is_wrong_rest
-(c.rested_at IS NULL) <> (m.state = 1)
+(c.rested_at IS NULL) <> {is_evidence}
 
 -- name: mend_wrong_rests
-UPDATE claims AS c SET rested_at = CASE WHEN m.state = 1 THEN NULL ELSE m.updated_at END
+UPDATE claims AS c SET rested_at = CASE WHEN {is_evidence} THEN NULL ELSE m.updated_at END
 FROM memories AS m WHERE m.tenant = c.tenant AND m.key = c.memory
 AND c.tenant = %(tenant)s AND {is_wrong_rest}

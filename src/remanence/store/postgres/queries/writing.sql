@@ -2,7 +2,7 @@
 SELECT pg_advisory_xact_lock_shared(%(words)s), pg_advisory_xact_lock_shared(%(own)s)
 
 -- name: lock_memories
-SELECT {record} FROM {memories_and_uses}
+SELECT {record}, m.terms, m.characters, m.flags, m.said_from, m.said_to FROM {memories_and_uses}
 WHERE m.tenant = %(tenant)s AND m.id = ANY(%(ids)s) ORDER BY m.key FOR UPDATE OF m
 
 -- name: new_keys

@@ -27,6 +27,10 @@ DELETE FROM memories WHERE key = ?
 -- name: memory_by_id
 SELECT {record}, m.digest FROM {memories_and_uses} WHERE m.id = ?
 
+-- name: memory_and_derived
+SELECT {record}, m.terms, m.characters, m.flags, m.said_from, m.said_to
+FROM {memories_and_uses} WHERE m.id = ?
+
 -- name: key_by_id
 SELECT partition, key FROM memories WHERE id = ?
 

@@ -35,8 +35,11 @@ INSERT INTO mentions (memory, entity, partition) VALUES (?, ?, ?) ON CONFLICT DO
 SELECT {entity} FROM carray(?) AS wanted CROSS JOIN entities AS e ON e.id = wanted.value
 WHERE e.partition = ?
 
+-- name: is_evidence
+(m.state = 1 OR m.state = 2 AND m.superseded_by IS NOT NULL)
+
 -- name: memories_by_id
-SELECT m.id, m.key, m.partition, m.state, m.updated_at, m.version FROM carray(?) AS wanted
+SELECT m.id, m.key, m.partition, {is_evidence}, m.updated_at, m.version FROM carray(?) AS wanted
 CROSS JOIN memories AS m ON m.id = wanted.value
 CROSS JOIN partitions AS p ON p.id = m.partition
 WHERE p.tenant = ?
@@ -261,13 +264,13 @@ SELECT count(*) FROM mentions WHERE {is_stray_mention}
 DELETE FROM mentions WHERE {is_stray_mention}
 
 -- name: is_wrong_rest
-(rested_at IS NULL) != (SELECT m.state = 1 FROM memories AS m WHERE m.key = memory)
+(rested_at IS NULL) != (SELECT {is_evidence} FROM memories AS m WHERE m.key = memory)
 
 -- name: wrong_rests
 SELECT count(*) FROM claims WHERE {is_wrong_rest}
 
 -- name: mend_wrong_rests
 UPDATE claims SET rested_at = (
-    SELECT CASE WHEN m.state = 1 THEN NULL ELSE m.updated_at END FROM memories AS m
+    SELECT CASE WHEN {is_evidence} THEN NULL ELSE m.updated_at END FROM memories AS m
     WHERE m.key = memory
 ) WHERE {is_wrong_rest}
