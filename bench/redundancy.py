@@ -116,18 +116,13 @@ def fill(
 def _said_again(
     corpus: Corpus, copy: int, ways: dict[str, str], rng: random.Random
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each copy is the conversation imported again, so in the same sessions.
-
-    One has the times of the first, as an export gives them; those of the others are days later.
-    """
-    later = timedelta(days=0 if copy <= 1 else copy)
+    """Each copy is the conversation imported again, so of the same sessions and times."""
     for turn in corpus.turns:
         message = turn.message()
         if copy:
             message["content"], how = reworded(turn.text, rng)
             message["id"] = f"{turn.id}#{copy}"
             ways[f"{corpus.name}/{turn.id}#{copy}"] = how
-        message["at"] = turn.at + later
         yield turn.session, message
 
 

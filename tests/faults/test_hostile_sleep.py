@@ -6,7 +6,7 @@ from pathlib import Path
 
 from remanence.testing.hostile_sleep import hostile_nights
 
-CYCLES = 40
+CYCLES = 60
 
 
 def test_nothing_is_lost_and_all_of_it_can_be_taken_back(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def test_a_full_disk_stops_it_and_space_lets_it_go_on(
     monkeypatch.setattr(importing, "CHUNK", 3)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     with Memory(tmp_path / "memory.db", embedder="no-such-model") as memory:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (350_000, hard))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, hard))
         try:
             with pytest.raises(StoreFull):
                 import_chat(memory, chats)

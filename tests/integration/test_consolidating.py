@@ -176,6 +176,18 @@ def test_messages_stay_in_their_conversation_and_notes_need_none(bed: Bed) -> No
     assert len(deed.about) == 3
 
 
+def test_night_after_night_no_week_becomes_a_day(bed: Bed) -> None:
+    for day in range(5):
+        bed.add("I went to the gym with Ben", 0.9 * day)
+        bed.run(Step.MERGE)
+    assert bed.memory.count(user_id="ana") == 3
+    for week in range(10):
+        bed.add("Ben bakes sourdough at home", 7 * week)
+        bed.run(Step.MERGE)
+    left = [one for one in bed.memory.find(user_id="ana") if "sourdough" in one.text]
+    assert len(left) == 2
+
+
 @pytest.mark.parametrize("kind", ["episodic", "semantic"])
 def test_what_is_true_again_is_not_merged_with_what_was_true(bed: Bed, kind: str) -> None:
     places = ["Porto", "Porto", "Lisbon", "Porto", "Porto"]

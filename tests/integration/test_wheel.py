@@ -40,6 +40,9 @@ print(memory.search("where does Ana live?", user_id="alice")[0].memory.text)
 """
 
 
+pytestmark = pytest.mark.xdist_group("wheel")  # it is built and installed once
+
+
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An interpreter in which only the wheel and what it needs are installed."""

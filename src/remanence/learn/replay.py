@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -107,11 +108,12 @@ def _month(at: datetime) -> tuple[int, int]:
 
 
 def _lot(one: Experience, seed: int) -> bytes:
-    return lot(f"{one.id} {one.query} {one.useful} {one.at.isoformat()}", seed)
+    return lot(f"{one.id} {one.query} {one.useful} {one.at.isoformat()} {one.rank}", seed)
 
 
-def _order(one: Experience) -> tuple[datetime, str, str, bool]:
-    return one.at, one.id, one.query or "", one.useful
+def _order(one: Experience) -> tuple[datetime, str, str, bool, float]:
+    rank = math.inf if one.rank is None else one.rank
+    return one.at, one.id, one.query or "", one.useful, rank
 
 
 def newest(experiences: Sequence[Experience]) -> datetime | None:

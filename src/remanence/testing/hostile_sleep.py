@@ -38,6 +38,15 @@ _WAYS = (
     "{n} really works as a {t} in {p}!",
     "My garden in {p} has a new {t} bench that {n} painted",
 )
+# Of what keeps coming up, so that there is something to distil and to reflect on.
+_HABITS = (
+    "The roses behind the shed need water again, says {n}",
+    "{n} cut the roses behind the shed today",
+    "The roses are in bloom and {n} took a picture of them",
+    "The violin lesson with {n} was about bowing",
+    "{n} tuned the violin before the lesson",
+    "The violin needs new strings before the concert in {p}",
+)
 
 
 def misbehaviours(rng: random.Random) -> list[Turn]:
@@ -90,7 +99,7 @@ class Hostile:
         self.clock.at += timedelta(days=1)
         self._remember()
         for step in STEPS:
-            self.asked, self.wrong_at = 0, self.rng.choice((0, 1, 2))
+            self.asked, self.wrong_at = 0, self.rng.choice((0, 1, 1, 2))
             before = self._versions()
             (run,) = self.sleep.run([step], model=True)
             self.runs.append(run)
@@ -128,7 +137,8 @@ class Hostile:
     def _remember(self) -> None:
         for _ in range(self.rng.choice((1, 2))):
             slots = {"n": self.rng.choice(_NAMES), "p": self.rng.choice(_PLACES)}
-            text = self.rng.choice(_WAYS).format(t=self.rng.choice(_TRADES), **slots)
+            said = self.rng.choice(_WAYS + _HABITS)
+            text = said.format(t=self.rng.choice(_TRADES), **slots)
             record = self.memory.add(text, user_id=USER, happened_at=self.clock.now())
             self.added[record.id] = record
 

@@ -156,6 +156,7 @@ def told(text: str, days: float, **more: Any) -> MemoryRecord:
         ("Take 5 mg of the medicine", "Take 50 mg of the medicine"),
         ("Room 12 has 3 beds", "Room 12 has 4 beds"),
         ("My colleague Ana Lund lives in Porto", "My colleague Ana Lund lives in Oslo"),
+        ("Every week Ana flies to Porto", "Ana flies to Oslo every week"),
         ("The shop is open on Sunday", "The shop is closed on Sunday"),
     ],
 )

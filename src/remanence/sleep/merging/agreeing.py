@@ -32,7 +32,7 @@ from remanence.sleep.merging.tables import (
     SECRETS,
     UNITS,
 )
-from remanence.sleep.merging.wording import plain, worded
+from remanence.sleep.merging.wording import CLITIC, plain, worded
 from remanence.text.cues import is_question
 from remanence.text.dates import time_ranges
 from remanence.text.names import names
@@ -46,8 +46,6 @@ _PAUSED = re.compile(
     r"|\w\s+[^\W_]+,\s+[^\W_]+\s*(?=[.!?,;:]|$)",  # "call me, Ana"
     re.IGNORECASE,
 )
-_CLITIC = re.compile(r"['’](?:s|ll|d|ve|re)\b", re.IGNORECASE)
-_IS_KEY = re.compile(r"\b(?:is|are|'s|’s|was) key\b(?! \w)")
 _TIMELESS = ("red", "bed", "need", "indeed", "feed", "seed", "speed", "shed", "hundred")
 _FIXED = CLAUSES | NEGATIONS | POSSIBLE | SCOPE - {"every"}
 
@@ -86,13 +84,13 @@ class Telling:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The words of its names, folded, in order."""
-        found = (_CLITIC.sub("", fold(name)) for name in names(self.text))
+        found = (CLITIC.sub("", fold(name)) for name in names(self.text))
         return tuple(word for name in found for word in _WORD.findall(name))
 
     @cached_property
     def capitals(self) -> frozenset[str]:
         """The words that may be names: those with a capital, or all where there is none."""
-        text = _CLITIC.sub("", self.text)
+        text = CLITIC.sub("", self.text)
         plain = text.islower() or text.isupper()
         return frozenset(
             fold(word) for word in _WORD.findall(text) if plain or not word[0].islower()
@@ -122,7 +120,7 @@ class Telling:
     @cached_property
     def secret(self) -> str | None:
         """All of it, where it may tell a password or an address."""
-        if SECRETS.isdisjoint(_WORD.findall(_IS_KEY.sub("", self.text.lower()))):
+        if SECRETS.isdisjoint(_WORD.findall(self.text.lower())):
             return None
         return " ".join(self.text.split())
 

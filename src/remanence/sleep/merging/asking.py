@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from heapq import nlargest
 from typing import Any
 
 import numpy as np
 
 from remanence.model.embedding import Fingerprint
-from remanence.model.memory import Kind, MemoryRecord
+from remanence.model.memory import MemoryRecord
 from remanence.model.sleep import Deed, Night
 from remanence.ports.language_model import LanguageModel
 from remanence.ports.store import Store
 from remanence.sleep.merging.agreeing import Telling, may_agree
 from remanence.sleep.merging.answering import asked, refused
-from remanence.sleep.merging.deeds import deeds_for
-from remanence.sleep.merging.grouping import within
+from remanence.sleep.merging.deeds import deeds_for, told_since
+from remanence.sleep.merging.grouping import most_days, within
 from remanence.sleep.merging.likeness import blocks, vectors_of
 from remanence.sleep.merging.members import (
     gives_way,
@@ -65,6 +66,7 @@ class _Offered:
     record: MemoryRecord
     telling: Telling
     place: tuple[str | None, ...]
+    since: datetime
 
 
 class Asking:
@@ -123,20 +125,35 @@ class Asking:
         """Groups of which every two are near and nothing speaks against their being one."""
         near = self._near()
         keys = sorted({key for pair in near for key in pair})
-        offered = {
-            key: _Offered(key, record, Telling(record.text, record.happened_at), place_of(record))
+        records = {
+            key: record
             for key, record in read(self._store, self._partition, keys)
             if record.id not in taken and mark_of(record) is not None
         }
-        members = [member_of(one.key, one.record) for one in offered.values()]
-        returned = brought_back(self._store, self._night.reach.tenant, members)
-        offered = {key: one for key, one in offered.items() if one.record.id not in returned}
+        offered = self._offered(records)
         groups: dict[int, list[_Offered]] = {}
         for pair in sorted(near, key=lambda pair: (-near[pair], pair)):
             if all(key in offered for key in pair):
                 self._join(groups, offered[pair[0]], offered[pair[1]], near)
         distinct = {id(group): group for group in groups.values()}
         return list(distinct.values())[:MOST_GROUPS]
+
+    def _offered(self, records: Mapping[int, MemoryRecord]) -> dict[int, _Offered]:
+        tenant = self._night.reach.tenant
+        members = [member_of(key, record) for key, record in records.items()]
+        returned = brought_back(self._store, tenant, members)
+        since = told_since(self._store, tenant, members)
+        return {
+            key: _Offered(
+                key,
+                one,
+                Telling(one.text, one.happened_at),
+                place_of(one),
+                since.get(one.id, one.happened_at),
+            )
+            for key, one in records.items()
+            if one.id not in returned
+        }
 
     def _join(
         self,
@@ -156,11 +173,12 @@ class Asking:
             groups[one.key] = groups[other.key] = group
 
     def _may(self, one: _Offered, other: _Offered) -> bool:
-        mine, yours = one.record.happened_at, other.record.happened_at
-        timeless = one.record.kind in (Kind.SEMANTIC, Kind.PROCEDURAL)
+        days = most_days(one.record.kind, one.telling, self._night.policy.days_apart)
+        start = min(one.since, other.since)
         return (
             one.place == other.place
-            and within(mine, yours, None if timeless else self._night.policy.days_apart)
+            and within(start, one.record.happened_at, days)
+            and within(start, other.record.happened_at, days)
             and may_agree(one.telling, other.telling)
             and not self._parted(one, other)
         )

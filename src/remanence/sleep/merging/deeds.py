@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
 from remanence.model.memory import Association, State
@@ -82,12 +83,27 @@ def _moved(survivor: Member, others: Sequence[Member]) -> Iterator[Moved]:
         yield Moved(id=survivor.id, uses=uses, used_at=last)
 
 
+def told_since(store: Store, tenant: str, members: Sequence[Member]) -> dict[str, datetime]:
+    """For those that stand for others, when the first of them happened."""
+    found: dict[str, datetime] = {}
+    for one in members:
+        if MERGED in one.metadata:
+            originals = store.get(tenant, sorted(_told_by(store, tenant, [one])))
+            found[one.id] = min((it.happened_at for it in originals), default=one.happened_at)
+    return found
+
+
 def _stands_for(store: Store, night: Night, everyone: Sequence[Member]) -> int:
     """How many memories there are in all; counted by links where some were merged before."""
-    known = {one.id for one in everyone}
-    frontier = [one.id for one in everyone if MERGED in one.metadata]
+    return len(_told_by(store, night.reach.tenant, everyone))
+
+
+def _told_by(store: Store, tenant: str, members: Sequence[Member]) -> set[str]:
+    """Their ids and those of all that was ever merged into them."""
+    known = {one.id for one in members}
+    frontier = [one.id for one in members if MERGED in one.metadata]
     while frontier:
-        found = store.pointing(night.reach.tenant, frontier, MERGED_INTO)
+        found = store.pointing(tenant, frontier, MERGED_INTO)
         frontier = [id for id in found if id not in known]
         known.update(frontier)
-    return len(known)
+    return known

@@ -14,6 +14,8 @@ from remanence.sleep.merging.agreeing import Telling, against, agrees
 from remanence.sleep.merging.members import Member
 from remanence.sleep.merging.rivals import Between
 
+TIMELESS = frozenset({Kind.SEMANTIC, Kind.PROCEDURAL})
+EVENT_DAYS = 1.0  # what was done again some days later was done twice
 MOST_GROUPS = 64  # a text is compared with; the words of more are too common to tell apart
 
 
@@ -72,24 +74,38 @@ def central(group: Sequence[Repeated], vectors: Mapping[int, FloatArray]) -> dic
 
 
 def in_time(
-    members: Iterable[Member], days: float | None, rivals: Between | None = None
+    members: Iterable[Member],
+    days: float | None,
+    rivals: Between | None = None,
+    since: Mapping[str, datetime] | None = None,
 ) -> Iterator[list[Member]]:
     """The members by stretches of at most so many days, any number of them if that is None.
 
     A stretch ends where something else was said in between: what is true again is not still true.
+    `since` says from when on those tell that stand for others, so that night after night a stretch
+    grows no longer than it may be.
     """
     together: list[Member] = []
+    first: datetime | None = None
     for member in sorted(members, key=lambda one: (one.happened_at, one.key)):
-        at = member.happened_at
+        at, start = member.happened_at, (since or {}).get(member.id, member.happened_at)
+        first = start if first is None else min(first, start)
         if together and (
-            not within(together[0].happened_at, at, days)
+            not within(first, at, days)
             or (rivals is not None and rivals.parts(together[-1].happened_at, at))
         ):
             yield together
-            together = []
+            together, first = [], start
         together.append(member)
     if together:
         yield together
+
+
+def most_days(kind: str, telling: Telling, days: float) -> float | None:
+    """How far apart two that say this may be; None for any distance."""
+    if kind in TIMELESS:
+        return None
+    return min(days, EVENT_DAYS) if telling.tense[0] and not telling.days else days
 
 
 def within(one: datetime, other: datetime, days: float | None) -> bool:

@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from remanence.model.embedding import Fingerprint
-from remanence.model.memory import Kind
 from remanence.model.sleep import Deed, Night, Plan, Step
 from remanence.ports.language_model import LanguageModel
 from remanence.ports.store import Keys, Progress, Store
 from remanence.sleep.merging.agreeing import Telling
 from remanence.sleep.merging.asking import Asking
-from remanence.sleep.merging.deeds import deeds_for
-from remanence.sleep.merging.grouping import Repeated, central, grouped, in_time
+from remanence.sleep.merging.deeds import deeds_for, told_since
+from remanence.sleep.merging.grouping import Repeated, central, grouped, in_time, most_days
 from remanence.sleep.merging.likeness import vectors_of
 from remanence.sleep.merging.members import (
     Member,
@@ -32,8 +31,6 @@ from remanence.sleep.merging.returning import brought_back
 from remanence.sleep.merging.rivals import Rivals
 from remanence.text.dates import has_time
 
-TIMELESS = frozenset({Kind.SEMANTIC, Kind.PROCEDURAL})
-_EVENT_DAYS = 1.0  # what was done again some days later was done twice
 _TOGETHER = 512  # memories whose texts are in hand at a time
 
 
@@ -141,12 +138,10 @@ class _OnePartition:
         """Those of a group's members that may be one, by the times they are of."""
         every = (member for one in group for member in one.members)
         members = [one for one in every if one.id not in returned]
-        days = None if group[0].kind in TIMELESS else self._night.policy.days_apart
-        told = group[0].telling
-        if days is not None and told.tense[0] and not told.days:
-            days = min(days, _EVENT_DAYS)
+        days = most_days(group[0].kind, group[0].telling, self._night.policy.days_apart)
         rivals = self.rivals.of({one.telling.text for one in group}, group[0].agent)
-        return (some for some in in_time(members, days, rivals) if len(some) > 1)
+        since = {} if days is None else told_since(self._store, self._night.reach.tenant, members)
+        return (some for some in in_time(members, days, rivals, since) if len(some) > 1)
 
     def _texts(self, buckets: Sequence[list[int]]) -> list[list[Repeated]]:
         """Each bucket's texts, with the memories that have them word for word."""

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from remanence.model.memory import MemoryRecord
 from remanence.sleep.merging.members import MOST_READ
-from remanence.sleep.merging.tables import NEGATIONS, PAST_FORMS, POSSIBLE
-from remanence.sleep.merging.wording import worded
+from remanence.sleep.merging.tables import NEGATIONS, PAST_FORMS, POSSIBLE, UNITS
+from remanence.sleep.merging.wording import CLITIC, worded
 from remanence.text.cues import is_question
 from remanence.text.words import terms
 
@@ -95,10 +95,16 @@ def filled(text: str, agent: str | None) -> Iterator[tuple[int, int]]:
     every = worded(text)
     manner = tuple(sorted(word for word in every if word in NEGATIONS or word in POSSIBLE))
     past = any(word in PAST_FORMS or word.endswith("ed") for word in every)
-    words = [_stem(word) for word in every if word not in _MANNER]
+    words = [_stem(word) for word in _at_the_end(every) if word not in _MANNER]
     how = (manner, past)
     for slot, value in _slots(words, _named(text)):
         yield hash((agent, slot)) & _ANY, hash((how, value)) & _ANY
+
+
+def _at_the_end(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words with "every week" where it stands in other texts that say the same."""
+    moves = words[:1] == ("every",) and words[1:2] and words[1] in UNITS
+    return (*words[2:], *words[:2]) if moves else words
 
 
 def _slots(words: list[str], named: frozenset[str]) -> Iterator[tuple[object, object]]:
@@ -141,7 +147,8 @@ def _without(words: list[str], blank: set[int]) -> Iterator[str | None]:
 
 def _named(text: str) -> frozenset[str]:
     loud = text.isupper()
-    found = (word.strip(".,;:!?…\"'“”()[]") for word in text.split())
+    bare = CLITIC.sub("", text)
+    found = (word.strip(".,;:!?…\"'“”()[]") for word in bare.split())
     return frozenset(_stem(word.lower()) for word in found if word[:1].isupper() and not loud)
 
 

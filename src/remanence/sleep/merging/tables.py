@@ -107,7 +107,6 @@ i'm = i am
 (\w+)'ll = \1 will
 (\w+)'d(?= (?:like|love|rather|prefer)\b) = \1 would
 (it|that|he|she|there)'s(?= (?:an?|the|my|your|our|so|very|too|in|at|going)\b) = \1 is
-(it|that)'s(?= (?:good|great|nice|cool|fun|true|easy|bad|sad|amazing|awesome|important)\b) = \1 is
 """
 
 # What a sentence may open with and say nothing by it, with a comma or without one.
@@ -188,7 +187,7 @@ sue dawn heather iris ivy jade lily olive pearl violet daisy penny ray gene vict
 # Of what is told with one of these every character counts.
 _SECRETS = """
 password passwords passcode passphrase pin code codes key keys token tokens secret username login
-user account email address url iban serial licence license id wifi ssid
+user account email mail address handle url link iban serial licence license id wifi ssid
 passwort kennwort contraseña senha пароль
 """
 

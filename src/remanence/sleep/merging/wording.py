@@ -20,6 +20,7 @@ from remanence.sleep.merging.tables import (
     SHORT,
 )
 
+CLITIC = re.compile(r"['’](?:s|ll|d|ve|re)\b", re.IGNORECASE)  # what a name may end in
 _OPENS = "\"'“”„‘’«([¿¡「『（"
 _CLOSES = ".,;:!?…\"'“”’»)]。、！？，：；．」』）।॥؟،۔"
 _PAUSES = frozenset(".,;!?…。、！？，；।॥؟،۔")
