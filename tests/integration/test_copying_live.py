@@ -137,13 +137,13 @@ def test_writers_in_the_source_do_no_harm(pair: Pair, monkeypatch: pytest.Monkey
     assert replace(everything(target), order={}) == replace(everything(source), order={})
 
 
-def test_thousands_in_several_tenants(pair: Pair) -> None:
+def test_ten_thousand_in_several_tenants(pair: Pair) -> None:
     source, target = pair
-    fill(source, 4_000)
+    fill(source, 10_000)
     done: list[tuple[int, int]] = []
     copied = copy_store(source, target, progress=lambda *told: done.append(told))
-    assert (copied.memories, done[-1]) == (4_000, (4_000, 4_000))
-    assert len(done) == 3 * 3
+    assert (copied.memories, done[-1]) == (10_000, (10_000, 10_000))
+    assert len(done) == 3 * 7
     found = verify(source, target)
     assert found.differences.count == 0
     assert len({one.source for one in found.tenants}) == 3

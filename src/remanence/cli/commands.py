@@ -116,7 +116,8 @@ def _command(operation: Operation) -> Callable[..., None]:
             opened = opening(context, extra["database"], extra["tenant"])
             with opened.memory(create=_creates(operation)) as memory:
                 if extra["preview"]:
-                    answer(sleeping.foresee(memory, request.user_id), form, None, _show_preview)
+                    coming = memory.sleep.forecast(user_id=request.user_id)
+                    answer(coming, form, None, _show_preview)
                     return
                 if operation.destructive and not extra["yes"]:
                     _confirm(operation, memory, request)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -63,8 +63,3 @@ def night(
         answer(response, form, chosen.listing, show)
     if not getattr(response, "healthy", True):
         raise typer.Exit(FAILED)
-
-
-def foresee(memory: Any, user_id: str | None) -> Any:
-    """What sleep would forget of a user's memories, or of everybody's."""
-    return memory.sleep.forecast(user_id=user_id)
