@@ -33,6 +33,9 @@ _NO_SPACE = frozenset(
 _FULL = (
     "No space left for {where}: the write was rolled back, reads go on. Free space and try again."
 )
+_DAMAGED = (
+    "{where} is damaged or not a Remanence store ({error}); run `rem doctor`, or restore a backup."
+)
 _MEANINGS: list[tuple[tuple[type[apsw.Error], ...], type[RemanenceError], str]] = [
     (
         (apsw.BusyError, apsw.LockedError),
@@ -40,12 +43,7 @@ _MEANINGS: list[tuple[tuple[type[apsw.Error], ...], type[RemanenceError], str]] 
         "{where} is locked by another writer; try again.",
     ),
     ((apsw.FullError,), StoreFull, _FULL),
-    (
-        (apsw.CorruptError, apsw.NotADBError),
-        StoreCorrupt,
-        "{where} is damaged or not a Remanence store ({error}); "
-        "run `rem doctor`, or restore a backup.",
-    ),
+    ((apsw.CorruptError, apsw.NotADBError), StoreCorrupt, _DAMAGED),
     ((apsw.ConnectionClosedError,), Closed, "{where} is closed; open it again."),
     (
         (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError),
@@ -77,8 +75,11 @@ def translation(error: apsw.Error, where: str) -> RemanenceError:
 
 
 def _meaning(error: apsw.Error) -> tuple[type[RemanenceError], str]:
-    if isinstance(error, apsw.IOError) and getattr(error, "extendedresult", 0) in _NO_SPACE:
+    extended = getattr(error, "extendedresult", 0)
+    if isinstance(error, apsw.IOError) and extended in _NO_SPACE:
         return StoreFull, _FULL
+    if extended == apsw.SQLITE_IOERR_SHORT_READ:
+        return StoreCorrupt, _DAMAGED  # the file ends before its pages do
     for kinds, ours, message in _MEANINGS:
         if isinstance(error, kinds):
             return ours, message
