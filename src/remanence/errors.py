@@ -16,6 +16,11 @@ RemanenceError
 │   └── EmbedderUnavailable an embeddings endpoint does not answer
 ├── LanguageModelError      a language model does not answer, or not as it should
 ├── IndexUnavailable        a vector index that follows the store is down or behind
+├── AccessError
+│   ├── Unauthenticated     no key, or one that is unknown, expired or revoked
+│   ├── Forbidden           the key does not allow this
+│   └── RateLimited         too many calls; the message says when to try again
+├── ServerUnavailable       a Remanence server does not answer, or not as it should
 ├── ConfigError             a setting cannot be read or understood
 └── Closed                  the memory was used after close()
 """
@@ -85,6 +90,26 @@ class LanguageModelError(RemanenceError):
 
 class IndexUnavailable(RemanenceError):
     """A vector index that follows the store is down or behind; the store itself has everything."""
+
+
+class AccessError(RemanenceError):
+    """A server does not let this caller do this."""
+
+
+class Unauthenticated(AccessError):
+    """No key was sent, or one that is unknown, expired or revoked."""
+
+
+class Forbidden(AccessError):
+    """The key is good, and does not allow this."""
+
+
+class RateLimited(AccessError):
+    """Too many calls in too short a time; wait and try again."""
+
+
+class ServerUnavailable(RemanenceError):
+    """The Remanence server does not answer, or not as it should; the message says why."""
 
 
 class ConfigError(RemanenceError):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -19,6 +21,7 @@ from remanence.model.scope import Reach, Scope
 from remanence.model.stats import Finding, Stats
 from remanence.ports.store import Progress
 from remanence.sleep.schedule import Background
+from remanence.sleep.sleep import Sleep
 from remanence.wiring import Parts, assemble, check_target, measure_memory, restore_store
 from remanence.wiring.erasures import settle_erasures
 
@@ -42,12 +45,31 @@ class OpenMemory:
         self._clock = clock or SystemClock()
         self._new_id = ids or IdMaker()
         self._parts = assemble(self.settings, self._clock, self._new_id)
+        self._owner: OpenMemory | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        """What belongs to one tenant alone."""
         settle_erasures(self._parts, self.settings, self.tenant, self._clock, self._new_id)
         self._uses = Uses(self._parts.store, self.tenant)
         self._graph: Graph | None = None
+        self._sleep: Sleep | None = None
         self._background: Background | None = None
         self._last_active = time.monotonic()
         self._closed = False
+
+    def for_tenant(self, tenant: str) -> Self:
+        """The same store behind another tenant's wall; index, model and caches are shared.
+
+        It ends with the memory it came from; closing it alone leaves that one open.
+        """
+        self.parts  # noqa: B018 - a closed memory says so
+        other = copy(self)
+        other.tenant = Scope(tenant=tenant).tenant
+        other.settings = replace(self.settings, tenant=other.tenant)
+        other._owner = self._owner or self
+        other._begin()
+        return other
 
     def stats(self) -> Stats:
         """Counts, growth per day, sizes on disk and in memory against the budget."""
@@ -146,12 +168,22 @@ class OpenMemory:
         self.parts.store.backup(path, progress)
         return path
 
+    def write_uses(self) -> None:
+        """Write what was noted of uses; a store that cannot be written now loses no call by it."""
+        with suppress(StoreError):
+            self._uses.write()
+
     def close(self) -> None:
         """Finish what is queued and release everything; safe to call twice."""
         if self._closed:
             return
         if self._background is not None:
             self._background.stop()
+        if self._owner is not None:
+            with suppress(Closed):
+                self.write_uses()
+            self._closed = True
+            return
         with ExitStack() as stack:
             stack.callback(self._parts.store.close)
             stack.callback(self._parts.embedder.close)
@@ -160,8 +192,7 @@ class OpenMemory:
                     stack.callback(part.close)
             if self._parts.recall.index is not None:
                 stack.callback(self._parts.recall.index.close)
-            with suppress(StoreError):  # counts of use are worth no failure
-                self._uses.write()
+            self.write_uses()
             self._closed = True
 
     def __enter__(self) -> Self:
@@ -178,7 +209,7 @@ class OpenMemory:
     @property
     def parts(self) -> Parts:
         """The working parts, for tools built on the memory; `Closed` after close()."""
-        if self._closed:
+        if self._closed or (self._owner is not None and self._owner._closed):
             raise Closed("This memory is closed; open a new one with Memory(…).")
         self._last_active = time.monotonic()
         return self._parts

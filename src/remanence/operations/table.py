@@ -35,9 +35,11 @@ OPERATIONS: tuple[Operation, ...] = (
 
 LEFT_OUT = {
     "close": "whoever opened the memory closes it; no caller from outside may",
+    "for_tenant": "who is logged in is decided before any verb runs",
     "learn.trained": "sleep calls it for the time of its night",
     "learn.trim": "sleep calls it; the feedback that is kept is bounded",
     "learn.unlearn": "the memory calls it when memories are erased",
+    "write_uses": "the memory calls it whenever it writes; a server that lets a view go does too",
     "snapshot": "short for `snapshots.take`",
     "tuning.unlearn": "the memory calls it when memories are erased",
     "sessions.push": "conversations call it when messages were stored",

@@ -1,0 +1,148 @@
+"""The JSON Schema of requests and answers: of what `read` takes and `plain` gives."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from datetime import date, datetime
+from enum import Enum, IntEnum
+from pathlib import Path
+from typing import Any, ForwardRef, Union, get_args, get_origin, get_type_hints
+
+from remanence.model.query import MAX_LIMIT, MAX_QUERY
+from remanence.model.scope import MAX_NAME
+from remanence.operations.rendering import COMPUTED, plain
+
+Schema = dict[str, Any]
+REF = "#/components/schemas/"
+
+_PLAIN: Mapping[Any, Schema] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    datetime: {"type": "string", "format": "date-time"},
+    date: {"type": "string", "format": "date"},
+    Path: {"type": "string"},
+    type(None): {"type": "null"},
+    dict: {"type": "object"},
+}
+NAME: Schema = {"minLength": 1, "maxLength": MAX_NAME}
+SHARE: Schema = {"minimum": 0, "maximum": 1}
+LIMIT: Schema = {"minimum": 1, "maximum": MAX_LIMIT}
+# What a field of a request may be, beyond its type. What depends on other values is checked later.
+BOUNDS: Mapping[str, Schema] = {
+    "user_id": NAME,
+    "agent_id": NAME,
+    "session_id": NAME,
+    "limit": LIMIT,
+    "offset": {"minimum": 0, "maximum": 2**63 - 1},
+    "query": {"minLength": 1, "maxLength": MAX_QUERY},
+    "importance": SHARE,
+    "trust": SHARE,
+    "min_trust": SHARE,
+    "confidence": SHARE,
+    "strength": SHARE,
+    "diversity": SHARE,
+    "text": {"minLength": 1},
+}
+
+
+class Schemas:
+    """Collects the schemas of types by name, so that each stands once in a document."""
+
+    def __init__(self, prefix: str = REF) -> None:
+        self.components: dict[str, Schema] = {}
+        self._prefix = prefix
+        self._named: dict[type, str] = {}
+
+    def of(self, kind: Any) -> Schema:
+        """The schema of a type; that of a dataclass is a reference."""
+        if kind is Any or isinstance(kind, ForwardRef):
+            return {}
+        if is_dataclass(kind) and isinstance(kind, type):
+            return {"$ref": self._prefix + self._component(kind)}
+        origin, args = get_origin(kind), get_args(kind)
+        if origin in (Union, types.UnionType):
+            return {"anyOf": [self.of(each) for each in args]}
+        if origin in (tuple, list, frozenset):
+            return self._list(origin, args)
+        if origin is not None:
+            return {"type": "object", "additionalProperties": self.of(args[1])}
+        if isinstance(kind, type) and issubclass(kind, Enum):
+            return {"type": "string", "enum": list(_names(kind))}
+        return dict(_PLAIN[kind])
+
+    def request(self, kind: type, *, without: frozenset[str] = frozenset()) -> Schema:
+        """The schema of a request, spelled out, with what each field is for."""
+        hints = get_type_hints(kind)
+        asked = [each for each in fields(kind) if each.name not in without]
+        schema: Schema = {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {each.name: self.field(each, hints[each.name]) for each in asked},
+        }
+        if needed := [each.name for each in asked if required(each)]:
+            schema["required"] = needed
+        return schema
+
+    def field(self, each: Field[Any], kind: Any) -> Schema:
+        """The schema of one field of a request."""
+        schema = self.of(kind)
+        if bounds := BOUNDS.get(each.name):
+            _bind(schema, bounds)
+        schema["description"] = each.metadata.get("help", "")
+        if not required(each) and each.default is not MISSING and each.default is not None:
+            schema["default"] = plain(each.default)
+        return schema
+
+    def _component(self, kind: type) -> str:
+        if kind in self._named:
+            return self._named[kind]
+        name = self._free_name(kind.__name__)
+        self._named[kind] = name
+        self.components[name] = {}  # a type may hold itself
+        hints = get_type_hints(kind)
+        own = {each.name: self.of(hints[each.name]) for each in fields(kind)}
+        own |= {name: dict(_PLAIN[float]) for name in COMPUTED.get(kind, ())}
+        self.components[name] = {
+            "type": "object",
+            "description": (kind.__doc__ or "").split("\n")[0],
+            "properties": own,
+            "required": list(own),
+        }
+        return name
+
+    def _free_name(self, name: str) -> str:
+        taken, number = name, 2
+        while taken in self.components:
+            taken, number = f"{name}{number}", number + 1
+        return taken
+
+    def _list(self, origin: Any, args: tuple[Any, ...]) -> Schema:
+        if origin is tuple and Ellipsis not in args:
+            items = [self.of(each) for each in args]
+            fixed = {"minItems": len(items), "maxItems": len(items)}
+            return {"type": "array", "prefixItems": items, "items": False, **fixed}
+        return {"type": "array", "items": self.of(args[0])}
+
+
+def required(each: Field[Any]) -> bool:
+    """Whether a field has no default."""
+    return each.default is MISSING and each.default_factory is MISSING
+
+
+def _bind(schema: Schema, bounds: Schema) -> None:
+    """Bind the part of a schema that the bounds speak of."""
+    wanted = "string" if {"minLength", "maxLength"} & bounds.keys() else "number"
+    for part in schema.get("anyOf", [schema]):
+        kind = part.get("type")
+        if kind == wanted or (wanted == "number" and kind == "integer"):
+            part.update(bounds)
+
+
+def _names(kind: type[Enum]) -> list[str]:
+    if issubclass(kind, IntEnum):
+        return [one.name.lower() for one in kind]
+    return [str(one.value) for one in kind]

@@ -1,0 +1,1 @@
+"""Who may do what: callers, keys, tokens, limits, and the record of what was done."""

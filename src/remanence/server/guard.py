@@ -1,0 +1,262 @@
+"""What every request passes before anything of it is read: host, origin, key, rate, size."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol
+from uuid import uuid4
+
+import orjson
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from remanence.config import Settings
+from remanence.errors import Forbidden, RateLimited, Unauthenticated
+from remanence.server.access.caller import Caller
+from remanence.server.access.gate import Gate
+from remanence.server.access.limits import Limits
+from remanence.server.access.request import request_id
+from remanence.server.problems import MEDIA_TYPE, Problem, TooLarge, problem_of
+
+# Anybody may ask whether the server is up, and what it can do.
+OPEN_PATHS = frozenset({"/health", "/ready", "/openapi.json"})
+# Bodies that are read as a stream, a line at a time, whatever their size.
+STREAMED = frozenset({"/v1/import"})
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+MB = 1024 * 1024
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_MISDIRECTED = 421
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """A request that is over, as the log and the figures have it; nothing of what it said."""
+
+    method: str
+    path: str
+    status: int
+    seconds: float
+    caller: str
+    tenant: str
+    request_id: str
+
+
+class Witness(Protocol):
+    """Told of every request."""
+
+    def saw(self, seen: Seen) -> None:
+        """One request is over."""
+
+    def refused(self, reason: str) -> None:
+        """One request was not let in."""
+
+
+class Guard:
+    """ASGI middleware around the whole server."""
+
+    def __init__(
+        self, app: ASGIApp, *, settings: Settings, gate: Gate, limits: Limits, witness: Witness
+    ) -> None:
+        self._app = app
+        self._gate = gate
+        self._limits = limits
+        self._witness = witness
+        self._hosts = allowed_hosts(settings)
+        self._origins = allowed_origins(settings)
+        self._max_body = int(settings.max_body_mb * MB)
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="gate")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request pass, or answer why not."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":
+            await self._request(scope, receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1008})
+
+    async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started, status = time.perf_counter(), 500
+        headers = _headers(scope)
+        id = _id_of(headers)
+        token = request_id.set(id)
+        state = scope.setdefault("state", {})
+        state["request_id"] = id
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", ()), *_always(id)]
+            await send(message)
+
+        try:
+            refused = await self._refusal(scope, headers, state)
+            if refused is not None:
+                await _refuse(refused, answer)
+                return
+            await self._app(scope, self._counted(scope, receive), answer)
+        finally:
+            request_id.reset(token)
+            caller: Caller | None = state.get("caller")
+            self._witness.saw(
+                Seen(
+                    method=scope["method"],
+                    path=_template(scope),
+                    status=status,
+                    seconds=time.perf_counter() - started,
+                    caller=caller.name if caller else "",
+                    tenant=caller.tenant if caller else "",
+                    request_id=id,
+                )
+            )
+
+    async def _refusal(
+        self, scope: Scope, headers: Mapping[str, str], state: dict[str, Any]
+    ) -> Problem | None:
+        """Why a request is not let in; nothing of its body has been read yet."""
+        id = state["request_id"]
+        if not host_allowed(headers.get("host", ""), self._hosts):
+            self._witness.refused("host")
+            detail = "This server does not go by that name; the setting `hosts` names others."
+            return Problem(
+                type="wrong-host",
+                title="Wrong host",
+                status=_MISDIRECTED,
+                detail=detail,
+                request_id=id,
+            )
+        try:
+            self._check_origin(headers)
+            if scope["path"] not in OPEN_PATHS:
+                state["caller"] = await self._admitted(headers)
+                self._check_rate(state["caller"])
+            self._check_length(scope, headers)
+        except (Unauthenticated, Forbidden, RateLimited, TooLarge) as error:
+            self._witness.refused(problem_of(error).type)
+            return problem_of(error, id)
+        except Exception as error:  # the store that holds the keys may not answer
+            return problem_of(error, id)
+        return None
+
+    async def _admitted(self, headers: Mapping[str, str]) -> Caller:
+        known = self._gate.remembered(headers)
+        if known is not None:
+            return known
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, self._gate.admit, headers)
+
+    def _check_origin(self, headers: Mapping[str, str]) -> None:
+        origin = headers.get("origin")
+        if origin is None or origin in self._origins:
+            return
+        if origin in (f"http://{headers.get('host')}", f"https://{headers.get('host')}"):
+            return  # a page of this server's own
+        raise Forbidden("Pages of that origin may not call this server; see the setting `origins`.")
+
+    def _check_rate(self, caller: Caller) -> None:
+        wait = self._limits.take(caller.name, caller.rate_limit)
+        if wait > 0:
+            raise RateLimited(f"Too many calls with this key; try again in {math.ceil(wait)} s.")
+
+    def _check_length(self, scope: Scope, headers: Mapping[str, str]) -> None:
+        told = headers.get("content-length", "0")
+        if scope["path"] not in STREAMED and told.isdigit() and int(told) > self._max_body:
+            raise self._too_large()
+
+    def _counted(self, scope: Scope, receive: Receive) -> Receive:
+        """The body as it comes, up to the limit, for those that do not say how long they are."""
+        if scope["path"] in STREAMED:
+            return receive
+        seen = 0
+
+        async def counted() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > self._max_body:
+                raise self._too_large()
+            return message
+
+        return counted
+
+    def _too_large(self) -> TooLarge:
+        return TooLarge(
+            f"The body is larger than {self._max_body / MB:g} MB; send less at a time, or stream "
+            "it to /v1/import."
+        )
+
+
+def allowed_hosts(settings: Settings) -> tuple[str, ...]:
+    """The names that the server goes by; `*.name` stands for all below one."""
+    bound = () if settings.host in ("0.0.0.0", "::") else (_bracketed(settings.host),)  # noqa: S104
+    return tuple(dict.fromkeys((*LOOPBACK, *bound, *_listed(settings.hosts))))
+
+
+def allowed_origins(settings: Settings) -> frozenset[str]:
+    """The web pages that may call the server."""
+    return frozenset(_listed(settings.origins))
+
+
+def host_allowed(host: str, allowed: Iterable[str]) -> bool:
+    """Whether a `Host` header names this server, on whatever port."""
+    name = _HOST.fullmatch(host.strip().lower())
+    if name is None:
+        return False
+    return any(
+        name[1] == one or (one.startswith("*.") and name[1].endswith(one[1:])) for one in allowed
+    )
+
+
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?")
+
+
+def _listed(text: str) -> list[str]:
+    return [part for part in (one.strip().lower() for one in text.split(",")) if part]
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host.lower()
+
+
+def _headers(scope: Scope) -> dict[str, str]:
+    """The headers by name; of one that comes twice, both, so that none is overlooked."""
+    found: dict[str, str] = {}
+    for name, value in scope["headers"]:
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        found[key] = f"{found[key]}, {text}" if key in found else text
+    return found
+
+
+def _id_of(headers: Mapping[str, str]) -> str:
+    given = headers.get("x-request-id", "")
+    return given if _REQUEST_ID.fullmatch(given) else uuid4().hex
+
+
+def _always(id: str) -> list[tuple[bytes, bytes]]:
+    return [(b"x-request-id", id.encode()), (b"x-content-type-options", b"nosniff")]
+
+
+def _template(scope: Scope) -> str:
+    """The route's path with its parameters' names, so that no id is in a log or a figure."""
+    route = scope.get("route")
+    return str(getattr(route, "path", None) or "unknown")
+
+
+async def _refuse(problem: Problem, send: Send) -> None:
+    headers = [(b"content-type", MEDIA_TYPE.encode())]
+    if problem.status == 401:
+        headers.append((b"www-authenticate", b'Bearer realm="remanence"'))
+    if problem.status == 429:
+        headers.append((b"retry-after", b"1"))
+    if problem.status == 413:
+        headers.append((b"connection", b"close"))
+    body = orjson.dumps(problem.body())
+    await send({"type": "http.response.start", "status": problem.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

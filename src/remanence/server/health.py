@@ -1,0 +1,90 @@
+"""Whether the server is up, ready, and how it fares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import Response
+
+from remanence import __version__
+from remanence.errors import Forbidden, RemanenceError
+from remanence.memory import Memory
+from remanence.model.scope import Reach
+from remanence.operations.routes import Grant
+from remanence.server import metrics
+from remanence.server.rest.openapi import refusals
+
+JSON = "application/json"
+TAG = "Server"
+
+
+def add_health(app: FastAPI) -> None:
+    """Add /health, /ready and /metrics."""
+    for path, endpoint, about in (
+        ("/health", _health, "Whether the process answers"),
+        ("/ready", _ready, "Whether the store answers too"),
+    ):
+        app.add_api_route(path, endpoint, methods=["GET"], **_told(about))
+    responses: dict[int | str, dict[str, Any]] = {
+        200: {"description": "Figures.", "content": {"text/plain": {"schema": {"type": "string"}}}}
+    }
+    app.add_api_route(
+        "/metrics",
+        _metrics,
+        methods=["GET"],
+        response_model=None,
+        summary="Figures for Prometheus",
+        tags=[TAG],
+        responses=responses | refusals(),
+    )
+
+
+async def _health(_: Request) -> Response:
+    return _json({"status": "ok", "version": __version__})
+
+
+async def _ready(request: Request) -> Response:
+    state = request.app.state
+    try:
+        await state.calls.run(_touch, state.tenants.memory)
+    except RemanenceError:
+        return _json({"status": "unavailable", "version": __version__}, status=503)
+    return _json({"status": "ready", "version": __version__})
+
+
+async def _metrics(request: Request) -> Response:
+    state = request.app.state
+    if not request.state.caller.operator and not request.state.caller.may(Grant.ADMIN):
+        raise Forbidden("Figures need a key with the scope `admin`.")
+    told = await state.calls.run(state.metrics.told, state.tenants.memory, state.calls)
+    return Response(told, media_type=metrics.MEDIA_TYPE)
+
+
+def _touch(memory: Memory) -> None:
+    memory.parts.store.find(Reach(tenant=memory.tenant), None, limit=1, offset=0)
+
+
+def _json(data: dict[str, str], status: int = 200) -> Response:
+    return Response(orjson.dumps(data), status_code=status, media_type=JSON)
+
+
+def _told(about: str) -> dict[str, Any]:
+    schema = {
+        "type": "object",
+        "properties": {"status": {"type": "string"}, "version": {"type": "string"}},
+        "required": ["status", "version"],
+    }
+    content = {JSON: {"schema": schema}}
+    return {
+        "summary": about,
+        "tags": [TAG],
+        "response_model": None,
+        "responses": {
+            200: {"description": "Yes.", "content": content},
+            503: {"description": "No.", "content": content},
+            421: refusals()[421],
+        },
+    }

@@ -1,0 +1,109 @@
+"""Figures for Prometheus: how long operations take, how they end, how the store fares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from remanence.server.guard import Seen
+from remanence.server.problems import problem_of
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
+    from remanence.memory import Memory
+    from remanence.server.calls import Calls
+
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Metrics:
+    """Counts requests and operations. No label ever names a tenant, a user or an id.
+
+    Figures that are `shared` by several workers lie in files, in the folder that the environment
+    variable PROMETHEUS_MULTIPROC_DIR names; `rem serve` makes it.
+    """
+
+    def __init__(self, *, shared: bool = False) -> None:
+        self._shared = shared
+        self.registry = CollectorRegistry()
+        self._operations = Histogram(
+            "remanence_operation_seconds",
+            "How long operations take",
+            ["operation", "outcome"],
+            buckets=BUCKETS,
+            registry=self.registry,
+        )
+        self._requests = Histogram(
+            "remanence_request_seconds",
+            "How long requests take",
+            ["method", "path", "status"],
+            buckets=BUCKETS,
+            registry=self.registry,
+        )
+        self._refused = Counter(
+            "remanence_refused_total",
+            "Requests that were not let in",
+            ["reason"],
+            registry=self.registry,
+        )
+
+    def saw_operation(self, operation: str, seconds: float, error: BaseException | None) -> None:
+        """One operation is over."""
+        outcome = "ok" if error is None else problem_of(error).type
+        self._operations.labels(operation, outcome).observe(seconds)
+
+    def saw_request(self, seen: Seen) -> None:
+        """One request is over."""
+        self._requests.labels(seen.method, seen.path, str(seen.status)).observe(seen.seconds)
+
+    def refused(self, reason: str) -> None:
+        """One request was not let in."""
+        self._refused.labels(reason).inc()
+
+    def told(self, memory: Memory, calls: Calls) -> bytes:
+        """All of it, in Prometheus' own form; of several workers, together."""
+        registry = self.registry
+        if self._shared:
+            from prometheus_client.multiprocess import MultiProcessCollector
+
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)
+        own = CollectorRegistry()
+        own.register(_Gauges(memory, calls))
+        return generate_latest(registry) + generate_latest(own)
+
+
+class _Gauges(Collector):
+    """What holds right now, in this process."""
+
+    def __init__(self, memory: Memory, calls: Calls) -> None:
+        self._memory = memory
+        self._calls = calls
+
+    def collect(self) -> Iterator[Metric]:
+        """Look, and tell."""
+        stats = self._memory.stats()
+        figures: Mapping[str, tuple[str, float]] = {
+            "index_behind": ("Changes that the vector index has not taken in", stats.index.behind),
+            "index_healthy": ("Whether the vector index answers", float(stats.index.healthy)),
+            "index_vectors": ("Vectors in the index", stats.index.vectors),
+            "pending": ("Memories that wait to be embedded", stats.pending),
+            "queue": ("Calls that wait for a thread", self._calls.waiting),
+            "resident_bytes": ("Bytes of the process in memory", stats.process_mb * 1024 * 1024),
+            "held_bytes": ("Bytes of index and caches", stats.memory_mb * 1024 * 1024),
+            "store_bytes": ("Bytes of the store on disk", stats.bytes_on_disk),
+        }
+        if stats.cache is not None:
+            figures = {
+                **figures,
+                "cache_hits": ("Searches answered from the cache", stats.cache.hits),
+                "cache_misses": ("Searches that were not in the cache", stats.cache.misses),
+            }
+        for name, (about, value) in figures.items():
+            yield GaugeMetricFamily(f"remanence_{name}", about, value=value)

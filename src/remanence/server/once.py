@@ -1,0 +1,88 @@
+"""A write that is repeated with the same key is done once, and answered alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from hashlib import sha256
+
+from remanence.clock import Clock
+from remanence.errors import Conflict, RemanenceError
+from remanence.model.accept import text_of
+from remanence.model.document import Address, Discard, Document, Put, Shelf
+from remanence.model.scope import Reach
+from remanence.ports.store import Documents
+
+KEPT = timedelta(hours=1)
+LARGEST = 64 * 1024  # of an answer that is kept
+MAX_KEY = 256
+SWEEP = 100
+
+
+class Once:
+    """Keeps the answers of a tenant's writes for an hour, by the caller's own keys.
+
+    An answer may hold what a memory says, so whoever erases calls `forget` first.
+    """
+
+    def __init__(self, store: Documents, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._count = 0
+
+    def run(self, tenant: str, key: str, asked: bytes, work: Callable[[], bytes]) -> bytes:
+        """What `work` answers, or answered the first time.
+
+        `Conflict` if the key was used for something else, if the first call is still at work, or
+        if it was cut off so that nobody knows whether it was done.
+        """
+        name = sha256(text_of("Idempotency-Key", key, MAX_KEY).encode()).hexdigest()
+        address, digest = Address(shelf=Shelf.ANSWER, name=name), sha256(asked).hexdigest()
+        found = self._found(tenant, address)
+        if found is None:
+            self._put(tenant, address, {"asked": digest, "answer": None}, expected=0)
+            return self._worked(tenant, address, digest, work)
+        if found.value["asked"] != digest:
+            raise Conflict("This Idempotency-Key was used for another request; take a new one.")
+        answer = found.value["answer"]
+        if not isinstance(answer, str):
+            raise Conflict(
+                "The first call with this Idempotency-Key has no answer yet: it is still at work, "
+                "or was cut off. Look whether it was done before you repeat it with a new key."
+            )
+        return answer.encode()
+
+    def forget(self, tenant: str) -> None:
+        """Let go of every answer of a tenant."""
+        reach = Reach(tenant=tenant)
+        while found := self._store.shelved(reach, Shelf.ANSWER, limit=1_000):
+            self._store.put(tenant, [Discard(address=one.address) for one in found])
+
+    def _worked(
+        self, tenant: str, address: Address, digest: str, work: Callable[[], bytes]
+    ) -> bytes:
+        try:
+            answer = work()
+        except RemanenceError:  # nothing was done, so it may be tried again
+            self._store.put(tenant, [Discard(address=address)])
+            raise
+        if len(answer) <= LARGEST:
+            self._put(tenant, address, {"asked": digest, "answer": answer.decode()}, expected=None)
+        return answer
+
+    def _found(self, tenant: str, address: Address) -> Document | None:
+        found = self._store.documents(tenant, [address])
+        return found[0] if found and found[0].alive(self._clock.now()) else None
+
+    def _put(
+        self, tenant: str, address: Address, value: dict[str, str | None], expected: int | None
+    ) -> None:
+        now = self._clock.now()
+        self._count += 1
+        if self._count % SWEEP == 1:
+            self._store.expire(tenant, Shelf.ANSWER, now)
+        stale = self._store.documents(tenant, [address]) if expected == 0 else []
+        if stale:
+            self._store.put(tenant, [Discard(address=address, expected=stale[0].version)])
+        put = Put(address=address, value=value, at=now, expected=expected, expires_at=now + KEPT)
+        self._store.put(tenant, [put])

@@ -1,0 +1,223 @@
+"""Keys and the audit log, for whoever looks after a tenant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import Response
+
+from remanence.errors import Forbidden, NotFound
+from remanence.operations.operation import given
+from remanence.operations.reading import Misfit, read
+from remanence.operations.routes import Grant
+from remanence.operations.schema import Schema
+from remanence.server.access.audit import Audit, Entry, Verified
+from remanence.server.access.caller import Caller
+from remanence.server.access.key import Key
+from remanence.server.access.keys import Keys
+from remanence.server.rest import openapi
+from remanence.server.rest.asking import body_of, from_query
+from remanence.server.rest.router import JSON, rendered
+
+TAG = "Admin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewKey:
+    """A key to make."""
+
+    name: str = given("what it is for", ...)
+    grants: tuple[Grant, ...] = given("read, write, admin", ...)
+    tenant: str | None = given("whose it is; the caller's own when left out")
+    trust: float = given("how far what it writes is trusted, 0 to 1", 1.0)
+    quarantine: bool = given("what it writes waits for an admin's eyes", False)
+    expires_at: datetime | None = given("when it stops working")
+    rate_limit: int | None = given("calls a minute; the server's own limit when left out")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rotation:
+    """A key to replace."""
+
+    grace_s: float = given("seconds for which the old one still works", 0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paged:
+    """Which part of a long list."""
+
+    limit: int = given("how many at most", 100)
+    offset: int = given("leave out so many first", 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """A new key; its text is shown here and never again."""
+
+    key: str
+    about: Key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyList:
+    """Several keys, the oldest first."""
+
+    keys: tuple[Key, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditLog:
+    """Entries, the newest first."""
+
+    entries: tuple[Entry, ...]
+
+
+def add_admin(app: FastAPI) -> None:
+    """Add /v1/admin/keys and /v1/admin/audit."""
+    prefix = _in("prefix", "path", {"type": "string", "pattern": "^[a-z2-7]{8}$"})
+    page = [_in(each, "query", _PAGE[each]) for each in ("limit", "offset")]
+    for method, path, endpoint, about, answer, extra in (
+        ("GET", "/v1/admin/keys", _list, "List keys", KeyList, {}),
+        ("POST", "/v1/admin/keys", _create, "Make a key", Made, _body(NewKey)),
+        (
+            "POST",
+            "/v1/admin/keys/{prefix}/rotate",
+            _rotate,
+            "Replace a key",
+            Made,
+            {**_body(Rotation), "parameters": [prefix]},
+        ),
+        (
+            "DELETE",
+            "/v1/admin/keys/{prefix}",
+            _revoke,
+            "Revoke a key",
+            Key,
+            {"parameters": [prefix]},
+        ),
+        ("GET", "/v1/admin/audit", _audit, "Read the audit log", AuditLog, {"parameters": page}),
+        ("GET", "/v1/admin/audit/verify", _verify, "Check the audit log", Verified, {}),
+    ):
+        content = {JSON: {"schema": openapi.SCHEMAS.of(answer)}}
+        app.add_api_route(
+            path,
+            endpoint,
+            methods=[method],
+            response_model=None,
+            summary=about,
+            tags=[TAG],
+            responses={200: {"description": "Done.", "content": content}, **openapi.refusals()},
+            openapi_extra=extra,
+        )
+
+
+async def _list(request: Request) -> Response:
+    caller = _admin(request)
+    keys: Keys = request.app.state.keys
+    tenant = None if caller.operator else caller.tenant
+    found = await request.app.state.calls.run(keys.list, tenant)
+    return _told(KeyList(keys=tuple(found)))
+
+
+async def _create(request: Request) -> Response:
+    caller = _admin(request)
+    wanted = read(NewKey, await body_of(request))
+    tenant = wanted.tenant or caller.tenant
+    if tenant != caller.tenant and not caller.operator:
+        raise Forbidden("A key of another tenant can only be made by an operator.")
+    return await _made(request, lambda keys: _new(keys, wanted, tenant, caller))
+
+
+def _new(keys: Keys, wanted: NewKey, tenant: str, caller: Caller) -> tuple[Key, str]:
+    return keys.create(
+        wanted.name,
+        tenant=tenant,
+        grants=wanted.grants,
+        trust=wanted.trust,
+        quarantine=wanted.quarantine,
+        expires_at=wanted.expires_at,
+        rate_limit=wanted.rate_limit,
+        by=caller.name,
+    )
+
+
+async def _rotate(request: Request) -> Response:
+    caller = _admin(request)
+    wanted = read(Rotation, await body_of(request))
+    prefix = await _own(request, caller)
+    rotate = lambda keys: keys.rotate(prefix, grace_s=wanted.grace_s, by=caller.name)  # noqa: E731
+    return await _made(request, rotate)
+
+
+async def _revoke(request: Request) -> Response:
+    caller = _admin(request)
+    prefix = await _own(request, caller)
+    keys: Keys = request.app.state.keys
+    revoked = await request.app.state.calls.run(lambda: keys.revoke(prefix, by=caller.name))
+    return _told(revoked)
+
+
+async def _audit(request: Request) -> Response:
+    caller = _admin(request)
+    page = read(Paged, from_query(Paged, request))
+    audit: Audit = request.app.state.audit
+    found = await request.app.state.calls.run(
+        lambda: audit.list(caller.tenant, limit=page.limit, offset=page.offset)
+    )
+    return _told(AuditLog(entries=tuple(found)))
+
+
+async def _verify(request: Request) -> Response:
+    caller = _admin(request)
+    audit: Audit = request.app.state.audit
+    return _told(await request.app.state.calls.run(audit.verify, caller.tenant))
+
+
+def _admin(request: Request) -> Caller:
+    caller: Caller = request.state.caller
+    if not caller.may(Grant.ADMIN):
+        raise Forbidden("This needs a key with the scope `admin`.")
+    if caller.trust < 1:
+        raise Forbidden("This needs a key of full trust.")
+    if request.method == "GET" and request.query_params and request.url.path != _AUDIT:
+        raise Misfit("This takes no query.")
+    return caller
+
+
+async def _own(request: Request, caller: Caller) -> str:
+    """The prefix in the path, if it is of a key that the caller may touch."""
+    keys: Keys = request.app.state.keys
+    key: Key = await request.app.state.calls.run(keys.get, request.path_params["prefix"])
+    if not caller.operator and (key.tenant != caller.tenant or key.operator):
+        raise NotFound(f"There is no key {key.prefix!r}; `rem keys list` shows them.")
+    return key.prefix
+
+
+async def _made(request: Request, make: Any) -> Response:
+    key, text = await request.app.state.calls.run(make, request.app.state.keys)
+    return _told(Made(key=text, about=replace(key)))
+
+
+def _told(answer: Any) -> Response:
+    return Response(rendered(answer), media_type=JSON, headers={"cache-control": "no-store"})
+
+
+def _in(name: str, where: str, schema: Schema) -> Schema:
+    return {"name": name, "in": where, "required": where == "path", "schema": schema}
+
+
+def _body(kind: type) -> Schema:
+    schema = openapi.SCHEMAS.request(kind)
+    needed = "required" in schema
+    return {"requestBody": {"required": needed, "content": {JSON: {"schema": schema}}}}
+
+
+_AUDIT = "/v1/admin/audit"
+_PAGE: dict[str, Schema] = {
+    "limit": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100},
+    "offset": {"type": "integer", "minimum": 0, "default": 0},
+}

@@ -1,0 +1,119 @@
+"""A request over HTTP as the request of an operation: path, query, body and headers."""
+
+from __future__ import annotations
+
+import math
+import types
+from collections.abc import Mapping
+from dataclasses import fields
+from functools import cache
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import orjson
+from starlette.requests import Request
+
+from remanence.operations.reading import Misfit, read
+from remanence.operations.routes import Route
+
+_TRUTHS = {"true": True, "1": True, "false": False, "0": False}
+_VERSION = "version"
+
+
+async def asked(route: Route, request: Request) -> Any:
+    """The operation's own request; `Misfit` where the shape is wrong."""
+    given: dict[str, Any] = {}
+    if route.in_query:
+        given |= from_query(route.operation.request, request)
+        if await request.body():
+            raise Misfit(f"{route.method} takes no body; put the fields into the query.")
+    else:
+        if request.query_params:
+            raise Misfit(f"{route.method} takes no query; put the fields into the body.")
+        given |= await body_of(request)
+    for name in route.in_path:
+        if name in given:
+            raise Misfit(f"{name} stands in the path already.")
+        given[name] = request.path_params[name]
+    return read(route.operation.request, given | _from_headers(route, request, given))
+
+
+async def body_of(request: Request) -> dict[str, Any]:
+    """The JSON object of a body; an empty body is an empty object."""
+    raw = await request.body()
+    if not raw.strip():
+        return {}
+    kind = request.headers.get("content-type", "application/json").partition(";")[0].strip()
+    if kind.lower() not in ("application/json", ""):
+        raise Misfit("The body must be JSON, with the content type application/json.")
+    try:
+        data = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise Misfit(f"The body is not JSON: {error}.") from error
+    if not isinstance(data, dict):
+        raise Misfit("The body must be a JSON object.")
+    return data
+
+
+def from_query(kind: type, request: Request) -> dict[str, Any]:
+    """The fields of a request that stand in a query, as JSON would have them."""
+    hints = _hints(kind)
+    found: dict[str, Any] = {}
+    for name in request.query_params:
+        values = request.query_params.getlist(name)
+        if name not in hints:
+            raise Misfit(f"{name} is unknown; there are {', '.join(hints) or 'none'}.")
+        found[name] = _from_text(name, hints[name], values)
+    return found
+
+
+@cache
+def _hints(kind: type) -> Mapping[str, Any]:
+    hints = get_type_hints(kind)
+    return {each.name: hints[each.name] for each in fields(kind)}
+
+
+def _from_text(name: str, kind: Any, values: list[str]) -> Any:
+    options = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+    if any(get_origin(one) in (tuple, list) for one in options):
+        return values
+    if len(values) > 1:
+        raise Misfit(f"{name} is given {len(values)} times; once is enough.")
+    text = values[0]
+    if bool in options:
+        if text.lower() not in _TRUTHS:
+            raise Misfit(f"{name} must be true or false.")
+        return _TRUTHS[text.lower()]
+    if int in options or float in options:
+        return _number(name, text, whole=int in options)
+    return text
+
+
+def _number(name: str, text: str, *, whole: bool) -> int | float:
+    try:
+        found: int | float = int(text) if whole else float(text)
+    except ValueError as error:
+        raise Misfit(f"{name} must be {'a whole' if whole else 'a'} number.") from error
+    if isinstance(found, float) and not math.isfinite(found):
+        raise Misfit(f"{name} must be a number that is finite.")
+    return found
+
+
+def _from_headers(route: Route, request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
+    """`Idempotency-Key` and `If-Match`, where the operation has a field for them."""
+    known = _hints(route.operation.request)
+    found: dict[str, Any] = {}
+    key = request.headers.get("idempotency-key")
+    if key and "idempotency_key" in known and given.get("idempotency_key") is None:
+        found["idempotency_key"] = key
+    wanted = request.headers.get("if-match")
+    if wanted and route.operation.layer == "blocks" and route.operation.writes:
+        found[_VERSION] = version_of(wanted)
+    return found
+
+
+def version_of(tag: str) -> int:
+    """The version that an entity tag names."""
+    text = tag.strip().removeprefix("W/").strip('"')
+    if not text.isdigit() or len(text) > 18:
+        raise Misfit('If-Match must be the ETag of a block, such as "3".')
+    return int(text)

@@ -1,0 +1,106 @@
+"""The routes under /v1, one for each operation of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+import orjson
+from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import Response
+
+from remanence.model.block import Block
+from remanence.operations.rendering import plain
+from remanence.operations.routes import Route, route_of, routes
+from remanence.ports.store import Progress
+from remanence.server.access.caller import Caller
+from remanence.server.door import Door
+from remanence.server.rest import openapi
+from remanence.server.rest.asking import asked, version_of
+from remanence.server.rest.streaming import MEDIA_TYPE, events
+
+JSON = "application/json"
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def add_routes(app: FastAPI) -> None:
+    """Give the app a route for every operation that may be called from outside."""
+    for route in routes():
+        app.add_api_route(
+            route.path,
+            endpoint_of(route),
+            methods=[route.method],
+            response_model=None,
+            **openapi.told_of(route),
+        )
+
+
+def endpoint_of(route: Route) -> Endpoint:
+    """What answers at a route."""
+
+    async def endpoint(request: Request) -> Response:
+        wanted = await asked(route, request)
+        return await answered(route, request, wanted)
+
+    endpoint.__name__ = route.operation.name.replace(".", "_")
+    return endpoint
+
+
+async def answered(route: Route, request: Request, wanted: Any) -> Response:
+    """The answer to an operation's request, as JSON or, where it is long at work, as events."""
+    state, caller = request.app.state, request.state.caller
+    if route.operation.reports and MEDIA_TYPE in request.headers.get("accept", ""):
+        work = partial(performed, state.door, caller, route, wanted)
+        return events(state.calls, work, request.state.request_id)
+    key = request.headers.get("idempotency-key")
+    if key and route.operation.writes and not hasattr(wanted, "idempotency_key"):
+        body = await state.calls.run(_once, state.door, caller, route, wanted, key)
+    else:
+        body = await state.calls.run(performed, state.door, caller, route, wanted)
+    return _response(route, request, body)
+
+
+def performed(
+    door: Door, caller: Caller, route: Route, wanted: Any, progress: Progress | None = None
+) -> bytes:
+    """The operation's answer as the bytes of its JSON."""
+    return rendered(door.perform(caller, route.operation, wanted, progress))
+
+
+def rendered(answer: Any) -> bytes:
+    """An answer as JSON; numbers that JSON cannot tell are null."""
+    return orjson.dumps(plain(answer))
+
+
+def _once(door: Door, caller: Caller, route: Route, wanted: Any, key: str) -> bytes:
+    """The same as the first time, if the key has been seen; what erases keeps no answer."""
+    work = partial(performed, door, caller, route, wanted)
+    if door.once is None or route.operation.destructive:
+        return work()
+    told = route.operation.name.encode() + b"\n" + rendered(wanted)
+    return door.once.run(caller.tenant, f"{caller.name}\n{key}"[:256], told, work)
+
+
+def _response(route: Route, request: Request, body: bytes) -> Response:
+    headers: dict[str, str] = {"cache-control": "no-store"}
+    if route.operation.response is Block:
+        tag = f'"{orjson.loads(body)["version"]}"'
+        headers = {"etag": tag, "cache-control": "no-cache"}
+        wanted = request.headers.get("if-none-match")
+        if route.method == "GET" and wanted and _matches(wanted, tag):
+            return Response(status_code=304, headers=headers)
+    return Response(body, media_type=JSON, headers=headers)
+
+
+def _matches(wanted: str, tag: str) -> bool:
+    try:
+        return any(version_of(one) == version_of(tag) for one in wanted.split(","))
+    except ValueError:
+        return False
+
+
+def operation_route(name: str) -> Route:
+    """The route of an operation, for routes that say the same in other words."""
+    return route_of(name)

@@ -1,0 +1,74 @@
+"""A real server on a free port of this machine, in a thread, for as long as a test needs it."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+
+from remanence.config import load_settings
+from remanence.memory import Memory
+from remanence.server.app import make_app
+
+STARTS_S = 30.0
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server that runs."""
+
+    url: str
+    app: FastAPI
+    memory: Memory
+
+    def key(
+        self,
+        *grants: str,
+        tenant: str = "default",
+        name: str = "test",
+        **more: Any,
+    ) -> str:
+        """The text of a new key; from then on the server wants one."""
+        wanted: Iterable[str] = grants or ("read", "write", "admin")
+        return str(self.app.state.keys.create(name, tenant=tenant, grants=wanted, **more)[1])
+
+
+@contextmanager
+def serving(memory: Memory | None = None, **settings: Any) -> Iterator[Served]:
+    """A server with these settings; the memory is closed with it."""
+    own = memory or Memory(settings.pop("database", ":memory:"), **settings)
+    given = {"host": "127.0.0.1", "port": 0, "rate_limit": 0, **settings}
+    known = load_settings({"database": own.settings.database_url, **given})
+    app = make_app(known, own)
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, timeout_graceful_shutdown=10, lifespan="on"
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, args=([listening],), name="server", daemon=True)
+    thread.start()
+    try:
+        _wait_until_up(server, thread)
+        yield Served(f"http://127.0.0.1:{listening.getsockname()[1]}", app, own)
+    finally:
+        server.should_exit = True
+        thread.join(STARTS_S)
+        listening.close()
+
+
+def _wait_until_up(server: uvicorn.Server, thread: threading.Thread) -> None:
+    waited = threading.Event()
+    for _ in range(int(STARTS_S / 0.01)):
+        if server.started:
+            return
+        if not thread.is_alive():
+            raise RuntimeError("the server ended before it was up")
+        waited.wait(0.01)
+    raise RuntimeError("the server did not come up")
