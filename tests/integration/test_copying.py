@@ -17,12 +17,11 @@ from hypothesis import strategies as st
 
 from remanence import Memory
 from remanence.errors import Conflict, InvalidInput, NotFound, StoreBusy
-from remanence.model.document import Shelf
 from remanence.model.memory import Association
 from remanence.model.write import Remove
 from remanence.ports.store import Store
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.copies import Place, all_of, everything, fill, opened, places
+from remanence.testing.copies import COPIED, Place, all_of, everything, fill, opened, places
 from remanence.testing.store_suites.making import (
     NOW,
     OTHER,
@@ -322,7 +321,7 @@ def test_many_differences_are_counted_and_few_told(files: Pair) -> None:
     source, target = files
     fill(source)
     found = verify(source, target)
-    assert found.differences.count == 60 + 9 + 18 + 9 * len(Shelf) + 23 + 9  # entities, claims
+    assert found.differences.count == 60 + 9 + 18 + 9 * len(COPIED) + 23 + 9  # entities, claims
     assert len(found.differences.first) == 10
     assert {one.target for one in found.tenants} == {"0" * 32}
 

@@ -13,7 +13,7 @@ import pytest
 
 from remanence.model.document import Address, Discard, Document, Put, Shelf
 from remanence.ports.store import Store
-from remanence.testing.copies import Place, everything, fill_documents, opened, places
+from remanence.testing.copies import COPIED, Place, everything, fill_documents, opened, places
 from remanence.testing.store_suites.making import NOW, add, link, memory
 from remanence.transfer import documents
 from remanence.transfer.copying import copy_store
@@ -56,7 +56,7 @@ def test_documents_alone_are_a_tenant(pair: Pair, monkeypatch: pytest.MonkeyPatc
     source, target = pair
     fill_documents(source, "only documents")
     copied, found = copy_and_verify(source, target)
-    assert (copied.documents, copied.memories, copied.tenants) == (3 * len(Shelf), 0, 1)
+    assert (copied.documents, copied.memories, copied.tenants) == (3 * len(COPIED), 0, 1)
     assert found.differences.count == 0
     assert found.tenants[0].source == found.tenants[0].target != "0" * 32
     assert everything(target) == everything(source)
@@ -124,11 +124,11 @@ def test_a_dry_run_and_one_tenant(pair: Pair) -> None:
     source, target = pair
     for tenant in ("a", "b"):
         fill_documents(source, tenant)
-    assert copy_store(source, target, dry_run=True).documents == 2 * 3 * len(Shelf)
+    assert copy_store(source, target, dry_run=True).documents == 2 * 3 * len(COPIED)
     assert target.tenants() == []
     fill_documents(target, "b", each=1)
     before = {at: one for at, one in everything(target).documents.items() if at[0] == "b"}
-    assert copy_store(source, target, tenants=["a"]).documents == 3 * len(Shelf)
+    assert copy_store(source, target, tenants=["a"]).documents == 3 * len(COPIED)
     after = everything(target).documents
     assert {at: one for at, one in after.items() if at[0] == "b"} == before
     assert {at: one for at, one in after.items() if at[0] == "a"} == {

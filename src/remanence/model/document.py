@@ -16,9 +16,12 @@ class Shelf(StrEnum):
     """Which layer a document belongs to."""
 
     ADAPTER = "adapter"
+    ANSWER = "answer"
+    AUDIT = "audit"
     BLOCK = "block"
     CONVERSATION = "conversation"
     ERASURE = "erasure"
+    KEY = "key"
     RUN = "run"
     SCHEDULE = "schedule"
     SESSION = "session"
@@ -26,8 +29,10 @@ class Shelf(StrEnum):
     WORKING = "working"
 
 
+# Who may come in and what was done there: not even a copy of the whole store takes it along.
+OF_A_SERVER = frozenset({Shelf.ANSWER, Shelf.AUDIT, Shelf.KEY})
 # What these hold is about one store: its runs and receipts, when it sleeps, what was trained on it.
-OF_A_STORE = frozenset({Shelf.ADAPTER, Shelf.ERASURE, Shelf.RUN, Shelf.SCHEDULE})
+OF_A_STORE = OF_A_SERVER | {Shelf.ADAPTER, Shelf.ERASURE, Shelf.RUN, Shelf.SCHEDULE}
 PORTABLE = tuple(shelf for shelf in Shelf if shelf not in OF_A_STORE)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pytest
 
 from remanence.config import load_settings
-from remanence.model.document import Address, Document, Edition, Put, Shelf
+from remanence.model.document import OF_A_SERVER, Address, Document, Edition, Put, Shelf
 from remanence.model.knowledge import Claim, Entity, Mention, When
 from remanence.model.memory import Association, Feedback, Kind, MemoryRecord, Revision, State
 from remanence.model.scope import Reach
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from remanence.testing.services.postgres import Databases
 
 Place: TypeAlias = Callable[[str], str]
+
+COPIED = tuple(shelf for shelf in Shelf if shelf not in OF_A_SERVER)
 
 ODD = "naïve café ☕ 日本語 \U0001f9e0 مرحبا\u200d \u2028 \x07 'quoted\" ;--"
 
@@ -163,9 +165,9 @@ def _state(store: Store, tenant: str, whose: str | None) -> None:
 
 
 def fill_documents(
-    store: Store, tenant: str, each: int = 3, shelves: Iterable[Shelf] = Shelf
+    store: Store, tenant: str, each: int = 3, shelves: Iterable[Shelf] = COPIED
 ) -> None:
-    """So many documents on every shelf, one of them with editions: changed, and ended by time."""
+    """So many documents on each shelf, one of them with editions: changed, and ended by time."""
     for shelf, n in ((shelf, n) for shelf in shelves for n in range(each)):
         address = Address(
             shelf=shelf,
@@ -195,7 +197,7 @@ def _value(shelf: Shelf, text: str, change: int) -> dict[str, Any]:
         case Shelf.SNAPSHOT:
             told = {"shelf": Shelf.SESSION.value, "agent": "bot", "left_s": 7.5}
             return {**told, "value": _value(Shelf.SESSION, text, change)}
-        case Shelf.ADAPTER | Shelf.ERASURE | Shelf.RUN | Shelf.SCHEDULE:
+        case _:
             return {"text": text, "deep": deep}
 
 

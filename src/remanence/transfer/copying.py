@@ -1,8 +1,8 @@
 """A lossless copy of one store into another: stopped at any point, it goes on when run again.
 
 Memories with their history, uses and pieces of every embedder, associations, feedback, knowledge,
-and documents with their editions are copied. Receipts of idempotency keys, the change feed and the
-numbers a store gives are not.
+and documents with their editions are copied. Receipts of idempotency keys, the change feed, the
+numbers a store gives, API keys and the audit log are not.
 """
 
 from __future__ import annotations

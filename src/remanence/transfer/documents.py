@@ -8,7 +8,7 @@ from typing import TypeAlias
 import orjson
 
 from remanence.errors import StoreBusy
-from remanence.model.document import Address, Document, Edition
+from remanence.model.document import OF_A_SERVER, Address, Document, Edition
 from remanence.model.memory import Metadata
 from remanence.ports.store import Documents
 from remanence.transfer.deciding import Step
@@ -21,10 +21,15 @@ Standing: TypeAlias = tuple[Document, tuple[Edition, ...]]
 
 
 def batches(store: Documents, tenant: str) -> Iterator[dict[Address, Standing]]:
-    """Every document of the tenant with its editions, in batches that are not too large."""
+    """Every document of the tenant with its editions, in batches that are not too large.
+
+    Keys and the audit log are left out: they hold for the store they were made in alone.
+    """
     held: dict[Address, Standing] = {}
     size = 0
     for document, editions in store.scan_documents(tenant):
+        if document.address.shelf in OF_A_SERVER:
+            continue
         held[document.address] = (document, editions)
         size += _size(document.value) + sum(_size(one.value) for one in editions)
         if len(held) >= BATCH or size >= BATCH_BYTES:

@@ -18,6 +18,8 @@ HUMBLE = frozenset(
         *("working.set", "working.remove", "working.clear"),
     }
 )
+# Whose writing waits for an admin's eyes may write only what can wait.
+WAITING = frozenset({"add", "add_many", "add_messages", "conversations.append"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,5 +57,7 @@ def authorise(caller: Caller, operation: Operation) -> None:
             f"{operation.name} concerns the whole store; it needs a key made with "
             "`rem keys create --operator`."
         )
+    if operation.writes and caller.quarantine and operation.name not in WAITING:
+        raise Forbidden(f"{operation.name} cannot wait, and what this key writes has to.")
     if operation.writes and caller.trust < 1 and operation.name not in HUMBLE:
         raise Forbidden(f"{operation.name} needs a key of full trust; this one is limited.")

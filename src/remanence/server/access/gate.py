@@ -45,6 +45,10 @@ class Gate:
         self._open_until = time.monotonic() + FRESH_S if now_open else 0.0
         return now_open
 
+    def refresh(self) -> None:
+        """Ask anew whether a key is needed: one was made just now."""
+        self._open_until = 0.0
+
     def remembered(self, headers: Mapping[str, str]) -> Caller | None:
         """The caller, if no store and no network has to be asked."""
         if time.monotonic() < self._open_until:

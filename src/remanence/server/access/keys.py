@@ -1,0 +1,244 @@
+"""API keys: made, shown once, kept as digests in the store, and recognised."""
+
+from __future__ import annotations
+
+import builtins
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from remanence.clock import Clock
+from remanence.errors import Conflict, InvalidInput, NotFound
+from remanence.model.accept import moment_of, truth_of
+from remanence.model.document import Document, Put, Shelf
+from remanence.model.memory import unit_interval
+from remanence.model.scope import Reach, check_name
+from remanence.ports.store import Documents
+from remanence.server.access.caller import Caller
+from remanence.server.access.gate import LOCAL
+from remanence.server.access.key import (
+    Kept,
+    Key,
+    grants_of,
+    is_secret_of,
+    kept_in,
+    minted,
+    parted,
+    place_of,
+    rate_of,
+    tenant_of,
+)
+from remanence.server.access.names import KEYS
+
+FRESH_S = 2.0  # how long a key that was revoked elsewhere may still open
+HELD = 4_096  # keys that stay at hand
+LONGEST_GRACE_S = 366 * 86_400
+_TRIES = 20
+_PAGE = 500
+
+
+class Ledger(Protocol):
+    """Where it is written down that keys come and go."""
+
+    def append(self, tenant: str, who: str, deed: str, about: Mapping[str, Any]) -> object:
+        """Append to the tenant's log."""
+
+
+class Keys:
+    """The keys of a store. Thread-safe; what another process changes is seen within `FRESH_S`."""
+
+    def __init__(
+        self,
+        store: Documents,
+        clock: Clock,
+        *,
+        ledger: Ledger | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._ledger = ledger
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._verified: OrderedDict[str, tuple[float, Kept]] = OrderedDict()
+        self._any = False
+        self._looked: float | None = None
+
+    def create(
+        self,
+        name: str,
+        *,
+        tenant: str,
+        grants: Iterable[str],
+        trust: float = 1.0,
+        quarantine: bool = False,
+        operator: bool = False,
+        expires_at: datetime | None = None,
+        rate_limit: int | None = None,
+        by: str = LOCAL,
+    ) -> tuple[Key, str]:
+        """A new key and its text, which is shown here and never again."""
+        now = self._clock.now()
+        asked = Key(
+            prefix="",
+            name=_name_of(name),
+            tenant=tenant_of(tenant),
+            grants=grants_of(grants),
+            trust=unit_interval("trust", trust),
+            quarantine=truth_of("quarantine", quarantine),
+            operator=truth_of("operator", operator),
+            rate_limit=rate_of(rate_limit),
+            created_at=now,
+            expires_at=_later(expires_at, now),
+        )
+        made, text = self._put_new(asked)
+        self._tell(made, "keys.create", by, grants=sorted(made.grants))
+        return made, text
+
+    def list(self, tenant: str | None = None) -> builtins.list[Key]:
+        """Every key, or a tenant's, also those that no longer work; the oldest first."""
+        found: builtins.list[Document] = []
+        reach = Reach(tenant=KEYS)
+        while page := self._store.shelved(reach, Shelf.KEY, limit=_PAGE, offset=len(found)):
+            found += page
+        every = {one.address.name: kept_in(one).key for one in found}
+        chosen = [key for key in every.values() if tenant in (None, key.tenant)]
+        return sorted(chosen, key=lambda key: (key.created_at, key.prefix))
+
+    def get(self, prefix: str) -> Key:
+        """The key with this prefix, or `NotFound`."""
+        return self._get(prefix).key
+
+    def rotate(self, prefix: str, *, grace_s: float = 0, by: str = LOCAL) -> tuple[Key, str]:
+        """A new key in the place of one that works, which then stops: at once or after the grace.
+
+        All it allows stays; if it was to expire, the new one lives as long from now on.
+        """
+        if isinstance(grace_s, bool) or not 0 <= grace_s <= LONGEST_GRACE_S:
+            raise InvalidInput(f"grace_s must be 0 to {LONGEST_GRACE_S} seconds; got {grace_s!r}.")
+        now, old = self._clock.now(), self._get(prefix)
+        if not old.key.usable(now) or old.key.rotated_to is not None:
+            raise InvalidInput(f"The key {prefix} was replaced or no longer works; make a new one.")
+        lives = old.key.expires_at and now + (old.key.expires_at - old.key.created_at)
+        asked = replace(old.key, created_at=now, expires_at=lives)
+        made, text = self._put_new(asked, lambda new: _ended(old, new, now, grace_s))
+        self._let_go(prefix)
+        self._tell(old.key, "keys.rotate", by, rotated_to=made.prefix, grace_s=grace_s)
+        return made, text
+
+    def revoke(self, prefix: str, *, by: str = LOCAL) -> Key:
+        """The key stops working, on every server within `FRESH_S`."""
+        for _ in range(_TRIES):
+            kept, now = self._get(prefix), self._clock.now()
+            if kept.key.revoked_at is not None:
+                return kept.key
+            try:
+                self._store.put(KEYS, [kept.put(now, revoked_at=now)])
+            except Conflict:
+                continue
+            self._let_go(prefix)
+            self._tell(kept.key, "keys.revoke", by)
+            return replace(kept.key, revoked_at=now)
+        raise Conflict(f"The key {prefix} is being changed by others; try again.")
+
+    def known(self) -> bool:
+        """Whether a key was ever made; to revoke the last does not open the server again."""
+        now = self._monotonic()
+        if not self._any and (self._looked is None or now - self._looked >= FRESH_S):
+            self._any = bool(self._store.shelved(Reach(tenant=KEYS), Shelf.KEY, limit=1))
+            self._looked = now
+        return self._any
+
+    def caller(self, shown: str) -> Caller | None:
+        """Whose key this is; None if it is nobody's, or no longer works."""
+        parts, held = parted(shown), self.remembered(shown)
+        if parts is None or held is not None:
+            return held
+        prefix, secret = parts
+        since, kept = self._monotonic(), self._find(prefix)
+        if not is_secret_of(secret, kept) or kept is None:
+            return None
+        self._hold(since, kept)
+        return self._let_in(kept)
+
+    def remembered(self, shown: str | None) -> Caller | None:
+        """Whose key this is, if it was recognised a moment ago; None: ask `caller`."""
+        parts = None if shown is None else parted(shown)
+        if parts is None:
+            return None
+        kept = self._at_hand(parts[0])
+        if kept is None or not is_secret_of(parts[1], kept):
+            return None
+        return self._let_in(kept)
+
+    def _let_in(self, kept: Kept) -> Caller | None:
+        return kept.key.caller() if kept.key.usable(self._clock.now()) else None
+
+    def _put_new(self, asked: Key, besides: Callable[[Key], Put] | None = None) -> tuple[Key, str]:
+        kept, text = minted(asked)
+        while self._find(kept.key.prefix) is not None:
+            kept, text = minted(asked)
+        others = [besides(kept.key)] if besides else []
+        self._store.put(KEYS, [kept.put(kept.key.created_at), *others])
+        self._any = True
+        return kept.key, text
+
+    def _get(self, prefix: str) -> Kept:
+        kept = self._find(prefix)
+        if kept is None:
+            raise NotFound(f"There is no key {str(prefix)[:40]!r}; `rem keys list` shows them.")
+        return kept
+
+    def _find(self, prefix: str) -> Kept | None:
+        found = self._store.documents(KEYS, [place_of(prefix)])
+        return kept_in(found[0]) if found else None
+
+    def _at_hand(self, prefix: str) -> Kept | None:
+        with self._lock:
+            since, kept = self._verified.get(prefix, (0.0, None))
+            if kept is not None and self._monotonic() - since < FRESH_S:
+                return kept
+            self._verified.pop(prefix, None)
+            return None
+
+    def _hold(self, since: float, kept: Kept) -> None:
+        """Counted from before it was read, so that nothing older than `FRESH_S` is believed."""
+        with self._lock:
+            self._verified[kept.key.prefix] = (since, kept)
+            while len(self._verified) > HELD:
+                self._verified.popitem(last=False)
+
+    def _let_go(self, prefix: str) -> None:
+        with self._lock:
+            self._verified.pop(prefix, None)
+
+    def _tell(self, key: Key, deed: str, by: str, **more: Any) -> None:
+        if self._ledger is not None:
+            about = {"prefix": key.prefix, "name": key.name} | more
+            self._ledger.append(key.tenant, by, deed, about)
+
+
+def _ended(old: Kept, new: Key, now: datetime, grace_s: float) -> Put:
+    if not grace_s:
+        return old.put(now, rotated_to=new.prefix, revoked_at=now)
+    ends = now + timedelta(seconds=grace_s)
+    ends = ends if old.key.expires_at is None else min(ends, old.key.expires_at)
+    return old.put(now, rotated_to=new.prefix, expires_at=ends)
+
+
+def _name_of(given: str) -> str:
+    check_name("name", given)
+    if given is None:
+        raise InvalidInput("A key needs a name, to know it by.")
+    return given
+
+
+def _later(given: datetime | None, now: datetime) -> datetime | None:
+    moment = None if given is None else moment_of("expires_at", given)
+    if moment is not None and moment <= now:
+        raise InvalidInput(f"expires_at must lie in the future; got {moment.isoformat()}.")
+    return moment

@@ -1,0 +1,299 @@
+"""The audit log: one chain whoever writes, and every later change of it is found."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from remanence.clock import FixedClock, SystemClock
+from remanence.config import load_settings
+from remanence.errors import InvalidInput, StoreBusy, StoreCorrupt
+from remanence.model.document import Address, Discard, Put, Shelf
+from remanence.operations.routes import Grant
+from remanence.ports.store import Store
+from remanence.server.access.audit import EVERY_S, FIRST, MOST, Audit, Verified
+from remanence.server.access.caller import Caller
+from remanence.server.access.keys import Keys
+from remanence.server.access.names import KEYS
+from remanence.server.access.request import request_id
+from remanence.testing.kills import Kills
+from remanence.transfer.copying import copy_store
+from remanence.wiring import open_store
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+ANA = Caller(tenant="acme", name="key:abcdefgh", grants=frozenset({Grant.ADMIN}))
+HEAD = Address(shelf=Shelf.AUDIT, name="head")
+
+APPENDING = """
+import sys
+from remanence.clock import SystemClock
+from remanence.config import load_settings
+from remanence.server.access.audit import Audit
+from remanence.wiring import open_store
+
+place, who, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+store = open_store(load_settings({"database": place}))
+audit = Audit(store, SystemClock())
+print("go", flush=True)
+for n in range(count):
+    audit.append("acme", who, "forget", {"n": n})
+store.close()
+print("done", flush=True)
+"""
+
+
+@dataclass
+class Ticks:
+    """A monotonic clock that is moved by hand."""
+
+    at: float = 100.0
+
+    def __call__(self) -> float:
+        return self.at
+
+
+@pytest.fixture(params=["file", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "file":
+        return str(tmp_path / "memory.db")
+    return str(request.getfixturevalue("postgres_url"))
+
+
+@pytest.fixture
+def store(place: str) -> Iterator[Store]:
+    opened = open_store(load_settings({"database": place}))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def audit(store: Store) -> Audit:
+    return Audit(store, FixedClock(NOW))
+
+
+def filled(audit: Audit, count: int = 7) -> None:
+    for n in range(count):
+        audit.record(ANA, "forget", {"id": f"memory {n}", "erase": True})
+
+
+def entry(seq: int) -> Address:
+    return Address(shelf=Shelf.AUDIT, name=f"{seq:012}")
+
+
+def changed(store: Store, address: Address, **values: Any) -> None:
+    """As somebody would who can write to the store by its own means."""
+    [standing] = store.documents("acme", [address])
+    store.put("acme", [Put(address=address, value=dict(standing.value) | values, at=NOW)])
+
+
+def test_what_is_written_down(audit: Audit) -> None:
+    token = request_id.set("r-1")
+    audit.record(ANA, "forget", {"id": ("a", "b"), "erase": True})
+    request_id.reset(token)
+    audit.record(ANA, "compact", {})
+    late, early = audit.list("acme")
+    assert (early.seq, early.at, early.who, early.deed) == (1, NOW, ANA.name, "forget")
+    assert early.about == {"id": ["a", "b"], "erase": True}
+    assert (early.request_id, late.request_id) == ("r-1", "")
+    assert (early.previous, late.previous) == (FIRST, early.hash)
+    assert audit.verify("acme") == Verified(tenant="acme", entries=2, intact=True)
+
+
+def test_an_empty_log_is_whole(audit: Audit) -> None:
+    assert audit.list("acme") == []
+    assert audit.verify("acme") == Verified(tenant="acme", entries=0, intact=True)
+
+
+def test_pages_come_the_latest_first(audit: Audit) -> None:
+    filled(audit, 7)
+    assert [one.seq for one in audit.list("acme", 3)] == [7, 6, 5]
+    assert [one.seq for one in audit.list("acme", 3, 5)] == [2, 1]
+    assert audit.list("acme", 3, 50) == []
+    for limit, offset in ((0, 0), (1, -1)):
+        with pytest.raises(InvalidInput):
+            audit.list("acme", limit, offset)
+
+
+def test_tenants_have_logs_of_their_own(audit: Audit) -> None:
+    filled(audit, 3)
+    audit.append("other", "local", "compact", {})
+    assert [one.seq for one in audit.list("other")] == [1]
+    assert audit.verify("acme").entries == 3
+    assert audit.verify("other").intact
+
+
+def test_a_list_without_end_is_cut(audit: Audit) -> None:
+    audit.append("acme", "local", "forget", {"id": ["x" * 9_000] * 100_000})
+    [told] = audit.list("acme")
+    assert told.about["id"]["count"] == 100_000
+    assert len(told.about["id"]["first"]) == MOST
+    assert len(json.dumps(dict(told.about))) < 200_000
+    assert audit.verify("acme").intact
+
+
+def test_a_clock_of_another_zone_and_odd_texts_keep_it_whole(store: Store) -> None:
+    away = Audit(store, FixedClock(NOW.astimezone(timezone(timedelta(hours=5.5)))))
+    away.append("acme", "key:é☕", "forget", {"id": "日本\u2028", "n": 1.0, "m": 2**60, "f": 1e-7})
+    assert away.verify("acme").intact
+
+
+Tamper = Callable[[Store], None]
+TAMPERED: dict[str, tuple[Tamper, int]] = {
+    "who": (lambda store: changed(store, entry(3), who="key:somebody"), 3),
+    "when": (lambda store: changed(store, entry(1), at=(NOW + timedelta(1)).isoformat()), 1),
+    "what": (lambda store: changed(store, entry(7), about={}), 7),
+    "a field more": (lambda store: changed(store, entry(2), note="x"), 2),
+    "removed": (lambda store: _put(store, Discard(address=entry(4))), 4),
+    "the last removed": (lambda store: _put(store, Discard(address=entry(7))), 7),
+    "the head put back": (lambda store: changed(store, HEAD, seq=5, hash=_hash(store, 5)), 6),
+    "the head lost": (lambda store: _put(store, Discard(address=HEAD)), 1),
+    "the head broken": (lambda store: changed(store, HEAD, seq="7"), 0),
+    "another end": (lambda store: changed(store, HEAD, hash="f" * 64), 7),
+    "one in another's place": (lambda store: changed(store, entry(5), **_value(store, 6)), 5),
+}
+
+
+@pytest.mark.parametrize("how", TAMPERED)
+def test_tampering_is_found(audit: Audit, store: Store, how: str) -> None:
+    filled(audit, 7)
+    assert audit.verify("acme").intact
+    tamper, first = TAMPERED[how]
+    tamper(store)
+    found = audit.verify("acme")
+    assert (found.intact, found.first_bad) == (False, first)
+
+
+def test_a_row_that_was_rewritten_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("remanence.server.access.audit._PAGE", 4)
+    file = tmp_path / "memory.db"
+    settings = load_settings({"database": str(file)})
+    store = open_store(settings)
+    filled(Audit(store, FixedClock(NOW)), 9)
+    store.close()
+    connection = apsw.Connection(str(file))
+    connection.execute(
+        "UPDATE documents SET value = replace(value, 'memory 5', 'memory 6') WHERE name = ?",
+        (f"{6:012}",),
+    )
+    assert connection.changes() == 1
+    connection.close()
+    store = open_store(settings)
+    try:
+        found = Audit(store, FixedClock(NOW)).verify("acme")
+    finally:
+        store.close()
+    assert found == Verified(tenant="acme", entries=9, intact=False, first_bad=6)
+
+
+def test_a_broken_log_is_not_continued(audit: Audit, store: Store) -> None:
+    filled(audit, 2)
+    _put(store, Discard(address=HEAD))
+    with pytest.raises(StoreCorrupt, match="rem audit --verify"):
+        audit.record(ANA, "forget", {})
+
+
+def test_four_processes_append_to_one_chain(place: str, audit: Audit) -> None:
+    command = [sys.executable, "-c", APPENDING, place]
+    running = [
+        subprocess.Popen([*command, f"worker {n}", "40"], stdout=subprocess.DEVNULL)
+        for n in range(4)
+    ]
+    assert [process.wait(120) for process in running] == [0] * 4
+    assert audit.verify("acme") == Verified(tenant="acme", entries=160, intact=True)
+    entries = audit.list("acme", 200)
+    for n in range(4):
+        own = [one.about["n"] for one in reversed(entries) if one.who == f"worker {n}"]
+        assert own == list(range(40))
+
+
+def test_a_process_that_is_killed_leaves_the_chain_whole(place: str, audit: Audit) -> None:
+    kills = Kills(APPENDING)
+    kills.whole(place, "whole", 60)
+    before = audit.verify("acme").entries
+    assert before == 60
+    for n in range(6):
+        kills.kill(place, f"killed {n}", 60)
+        found = audit.verify("acme")
+        assert found.intact
+        assert before <= found.entries <= before + 60
+        before = found.entries
+    assert kills.cut_off >= 2
+    audit.record(ANA, "forget", {})
+    assert audit.verify("acme") == Verified(tenant="acme", entries=before + 1, intact=True)
+
+
+def test_keys_that_come_and_go_are_written_down(store: Store, audit: Audit) -> None:
+    keys = Keys(store, FixedClock(NOW), ledger=audit)
+    key, text = keys.create("laptop", tenant="acme", grants=["read"], by="key:adminkey")
+    new, fresh = keys.rotate(key.prefix, grace_s=5)
+    keys.revoke(key.prefix)
+    keys.revoke(key.prefix)
+    told = audit.list("acme")
+    assert [one.deed for one in reversed(told)] == ["keys.create", "keys.rotate", "keys.revoke"]
+    assert told[-1].who == "key:adminkey"
+    assert told[1].about["rotated_to"] == new.prefix
+    for shown in (text, fresh):
+        assert shown.rsplit("_", 1)[1] not in str(told)
+
+
+def test_refusals_are_counted_and_told_once_a_minute(store: Store) -> None:
+    ticks = Ticks()
+    audit = Audit(store, FixedClock(NOW), monotonic=ticks)
+    for _ in range(500):
+        audit.refused("unauthenticated")
+    audit.refused("host")
+    ticks.at += EVERY_S
+    audit.refused("unauthenticated")
+    audit.refused("unauthenticated")
+    audit.close()
+    told = sorted((one.about["reason"], one.about["count"]) for one in audit.list(KEYS))
+    counts = [("host", 1), ("unauthenticated", 1), ("unauthenticated", 1)]
+    assert told == [*counts, ("unauthenticated", 500)]
+    assert audit.verify(KEYS).intact
+
+
+def test_a_refusal_never_fails(tmp_path: Path) -> None:
+    store = open_store(load_settings({"database": str(tmp_path / "memory.db")}))
+    tried: list[str] = []
+
+    class Busy(Audit):
+        def append(self, *given: Any) -> Any:
+            tried.append(given[0])
+            raise StoreBusy("another process holds the lock")
+
+    audit = Busy(store, SystemClock())
+    audit.refused("unauthenticated")
+    audit.close()
+    store.close()
+    assert tried == [KEYS]
+
+
+def test_a_copy_of_the_store_has_no_log(audit: Audit, store: Store, tmp_path: Path) -> None:
+    filled(audit, 2)
+    target = open_store(load_settings({"database": str(tmp_path / "copy.db")}))
+    try:
+        assert copy_store(store, target).documents == 0
+        assert Audit(target, FixedClock(NOW)).list("acme") == []
+    finally:
+        target.close()
+
+
+def _put(store: Store, shelving: Put | Discard) -> None:
+    store.put("acme", [shelving])
+
+
+def _value(store: Store, seq: int) -> dict[str, Any]:
+    return dict(store.documents("acme", [entry(seq)])[0].value)
+
+
+def _hash(store: Store, seq: int) -> str:
+    return str(_value(store, seq)["hash"])
