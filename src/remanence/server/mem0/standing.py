@@ -1,0 +1,98 @@
+"""Which memories say nothing that still holds, by what our facts know.
+
+A memory is superseded when all that was read out of it was ended by what other memories say:
+"I live in Lisbon", once "I moved to Berlin" is there. What tells of its own end, or of an event,
+stays true; what says much more than the facts that ended stays too.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from remanence.knowledge.facts.evidence import Evidence
+from remanence.knowledge.identity import ALL
+from remanence.memory import Memory
+from remanence.model.knowledge import Claim, Fact, FactKind, Standing
+from remanence.model.memory import MemoryRecord
+from remanence.model.scope import Reach
+
+# A text longer than so many times its facts says more than they do.
+SAID_MORE = 3
+OVER = frozenset({Standing.ENDED, Standing.DOUBTED, Standing.RETRACTED})
+AT_ONCE = 500
+
+Superseded = Mapping[str, str | None]
+Slot = tuple[str | None, str, str]
+
+
+def superseded_among(memory: Memory, records: Sequence[MemoryRecord]) -> Superseded:
+    """Those of the records that are superseded, each with the memory that says what holds."""
+    claims = _claims(memory, [one.id for one in records])
+    claims = {id: said for id, said in claims.items() if all(map(_may_end, said))}
+    facts = _facts_of(memory.facts.evidence, (one for said in claims.values() for one in said))
+    return _superseded(records, claims, facts)
+
+
+def superseded_in(memory: Memory, user_id: str | None) -> Superseded:
+    """Every superseded memory of a user, or of everybody."""
+    everybody = user_id is None
+    reach = Reach(tenant=memory.tenant, user_id=user_id, all_users=everybody)
+    facts = memory.facts.evidence.everything(reach, None)
+    ids = list(dict.fromkeys(id for one in facts if one.standing in OVER for id in one.sources))
+    if not ids:
+        return {}
+    claims = _claims(memory, ids)
+    return _superseded(memory.parts.store.get(memory.tenant, ids), claims, facts)
+
+
+def _superseded(
+    records: Iterable[MemoryRecord], claims: Mapping[str, list[Claim]], facts: Sequence[Fact]
+) -> Superseded:
+    by_claim = {id: fact for fact in facts for id in fact.claims}
+    held = _held(facts)
+    found: dict[str, str | None] = {}
+    for record in records:
+        said = claims.get(record.id, [])
+        ended = [by_claim[one.id] for one in said if one.id in by_claim]
+        if not said or len(ended) < len(said) or not all(map(_may_end, said)):
+            continue
+        if len(record.text) > SAID_MORE * sum(len(one.text) for one in said):
+            continue
+        if all(one.standing in OVER for one in ended):
+            successors = [held.get((one.subject_id, one.predicate)) for one in ended]
+            found[record.id] = next((id for id in successors if id and id != record.id), None)
+    return found
+
+
+def _held(facts: Iterable[Fact]) -> dict[tuple[str, str], str]:
+    """The newest memory that says what holds, for whom and which predicate."""
+    holding = [one for one in facts if one.standing is Standing.HOLDS and one.sources]
+    holding.sort(key=lambda one: one.recorded_at)
+    return {(one.subject_id, one.predicate): one.sources[-1] for one in holding}
+
+
+def _may_end(claim: Claim) -> bool:
+    """Whether others can end it: no event, no denial, and it does not tell its own end."""
+    return claim.kind != FactKind.EVENT and not claim.denies and claim.ended is None
+
+
+def _claims(memory: Memory, ids: Sequence[str]) -> dict[str, list[Claim]]:
+    """What each memory says now."""
+    everybody = Reach(tenant=memory.tenant, all_users=True)
+    found: dict[str, list[Claim]] = defaultdict(list)
+    for start in range(0, len(ids), AT_ONCE):
+        some = ids[start : start + AT_ONCE]
+        for claim in memory.parts.store.claims(everybody, memories=some, limit=ALL):
+            if claim.memory is not None and claim.retired_at is None and claim.rested_at is None:
+                found[claim.memory].append(claim)
+    return found
+
+
+def _facts_of(evidence: Evidence, claims: Iterable[Claim]) -> list[Fact]:
+    """The facts that claims have a part in, each subject and predicate looked at once."""
+    slots: dict[Slot, Claim] = {}
+    for claim in claims:
+        slots.setdefault((claim.user_id, claim.subject, claim.predicate), claim)
+    found = [fact for claim in slots.values() for fact in evidence.of_claim(claim, None).facts]
+    return list({one.id: one for one in found}.values())
