@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import select
+import socket
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +15,7 @@ from types import TracebackType
 from typing import Any, Self, TypeAlias
 
 PATH = "/v1/chat/completions"
+MODELS = "/v1/models"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,7 @@ class ChatRequest:
     path: str
     headers: Mapping[str, str]
     body: Mapping[str, Any]
+    raw: bytes = b""
 
     @property
     def messages(self) -> list[Mapping[str, Any]]:
@@ -38,7 +42,8 @@ class Turn:
     """One answer. With `body` it is sent as it is; else `text` and `calls` make a chat answer.
 
     A streamed answer goes out in writes of `bytes_at_once` bytes, whatever they cut through.
-    `cut_after` closes the connection after so many bytes; `hang` waits until the server ends.
+    `cut_after` closes the connection after so many bytes; `hold_after` waits there until the server
+    is told to `go_on` or the client leaves; `hang` waits until the server ends.
     """
 
     text: str = ""
@@ -49,12 +54,14 @@ class Turn:
     body: bytes | None = None
     bytes_at_once: int | None = None
     cut_after: int | None = None
+    hold_after: int | None = None
     hang: bool = False
     comments: bool = False
     crlf: bool = False
     done: bool = True
 
 
+MODEL: Mapping[str, Any] = {"id": "scripted", "object": "model", "created": 0, "owned_by": "test"}
 Script: TypeAlias = Turn | Callable[[ChatRequest], Turn]
 
 
@@ -83,10 +90,17 @@ def fails(status: int, message: str = "no", **headers: str) -> Turn:
     return Turn(status=status, body=body, headers=named)
 
 
+def streams(body: bytes, **more: Any) -> Turn:
+    """An event stream of these bytes, whatever they are."""
+    return Turn(body=body, headers={"content-type": "text/event-stream"}, **more)
+
+
 class ChatServer:
     """Serves while the `with` block lasts; `url` is the API's base, `requests` what came in.
 
-    The script is answered turn by turn; when it has ended, every request fails.
+    The script is answered turn by turn; when it has ended, every request fails. `models` is the
+    answer to who asks for the models. `sent` are the bodies of the answers as far as they went
+    out, `left` is set when a client hung up while an answer was held.
 
     >>> with ChatServer(says("Hello.")) as server:
     ...     server.url.startswith("http://127.0.0.1:")
@@ -95,6 +109,10 @@ class ChatServer:
 
     def __init__(self, *script: Script) -> None:
         self.requests: list[ChatRequest] = []
+        self.sent: list[bytes] = []
+        self.models = Turn(body=json.dumps({"object": "list", "data": [MODEL]}).encode())
+        self.left = threading.Event()
+        self._on = threading.Event()
         self._script = deque(script)
         self._ended = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -109,6 +127,10 @@ class ChatServer:
         """Add to the script."""
         self._script.extend(script)
         return self
+
+    def go_on(self) -> None:
+        """Let answers that are held go on."""
+        self._on.set()
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -127,6 +149,8 @@ class ChatServer:
 
     def _turn(self, request: ChatRequest) -> Turn:
         self.requests.append(request)
+        if request.path == MODELS:
+            return self.models
         if request.path != PATH:
             return fails(404, f"there is nothing at {request.path}")
         if not self._script:
@@ -144,10 +168,14 @@ class ChatServer:
                 with suppress(ConnectionError):  # whoever hangs up is in the right
                     super().handle()
 
+            def do_GET(self) -> None:
+                self.do_POST()
+
             def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                raw = self.rfile.read(int(self.headers["content-length"] or 0))
+                body = json.loads(raw or b"{}")
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                turn = owner._turn(ChatRequest(self.path, headers, body))
+                turn = owner._turn(ChatRequest(self.path, headers, body, raw))
                 if turn.hang:
                     owner._ended.wait(60)
                     self.close_connection = True
@@ -167,15 +195,35 @@ class ChatServer:
 
             def _send(self, content: bytes, turn: Turn) -> None:
                 whole = content if turn.cut_after is None else content[: turn.cut_after]
-                step = turn.bytes_at_once or max(1, len(whole))
-                for at in range(0, len(whole), step):
-                    piece = whole[at : at + step]
-                    self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
-                    self.wfile.flush()
+                owner.sent.append(b"")
+                held = len(whole) if turn.hold_after is None else turn.hold_after
+                self._pieces(whole[:held], turn)
+                if turn.hold_after is not None and not self._held():
+                    self.close_connection = True
+                    return
+                self._pieces(whole[held:], turn)
                 if turn.cut_after is None:
                     self.wfile.write(b"0\r\n\r\n")
                 else:
                     self.close_connection = True
+
+            def _pieces(self, content: bytes, turn: Turn) -> None:
+                step = turn.bytes_at_once or max(1, len(content))
+                for at in range(0, len(content), step):
+                    piece = content[at : at + step]
+                    self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+                    self.wfile.flush()
+                    owner.sent[-1] += piece
+
+            def _held(self) -> bool:
+                """Wait; False if the client hung up meanwhile, or the server ends."""
+                while not owner._on.is_set() and not owner._ended.is_set():
+                    if not select.select([self.connection], [], [], 0.02)[0]:
+                        continue
+                    if not self.connection.recv(1, socket.MSG_PEEK):
+                        owner.left.set()
+                        return False
+                return owner._on.is_set()
 
             def log_message(self, format: str, *arguments: object) -> None: ...
 

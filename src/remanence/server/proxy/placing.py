@@ -1,0 +1,112 @@
+"""What a request's headers say: whose memory it is, and what may be done with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from starlette.datastructures import Headers
+
+from remanence.errors import Forbidden
+from remanence.model.accept import MAX_LABEL, label_of
+from remanence.operations.reading import Misfit
+from remanence.operations.routes import Grant
+from remanence.server.access.caller import Caller
+
+USER, AGENT, SESSION = "x-memory-user-id", "x-memory-agent-id", "x-memory-session-id"
+MODE = "x-memory-mode"
+
+
+class Mode(StrEnum):
+    """What the memory does in a chat."""
+
+    OFF = "off"
+    READ = "read"
+    WRITE = "write"
+    READWRITE = "readwrite"
+
+    @property
+    def reads(self) -> bool:
+        """Whether memories go into the prompt."""
+        return self in (Mode.READ, Mode.READWRITE)
+
+    @property
+    def writes(self) -> bool:
+        """Whether what is said is stored."""
+        return self in (Mode.WRITE, Mode.READWRITE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placing:
+    """Whose memory. `mode` is what was asked for and the key allows; `less` that it is less."""
+
+    user_id: str | None
+    agent_id: str | None
+    session_id: str | None
+    mode: Mode
+    less: bool = False
+
+
+def placed(headers: Headers, user: object, caller: Caller) -> Placing:
+    """Read the headers; `user` is OpenAI's field, which counts where no header names a user."""
+    wanted, allowed = mode_of(headers), allowed_to(caller)
+    mode = _MODES[
+        (wanted or Mode.READWRITE).reads and allowed.reads,
+        (wanted or Mode.READWRITE).writes and allowed.writes,
+    ]
+    named = header_of(headers, USER)
+    if named is None and mode is not Mode.OFF:
+        named = _field(user)
+    return Placing(
+        user_id=named,
+        agent_id=header_of(headers, AGENT),
+        session_id=header_of(headers, SESSION),
+        mode=mode,
+        less=wanted is not None and mode is not wanted,
+    )
+
+
+def mode_of(headers: Headers) -> Mode | None:
+    """What is asked for; None if nothing is said."""
+    given = header_of(headers, MODE)
+    try:
+        return None if given is None else Mode(given.lower())
+    except ValueError:
+        raise Misfit(f"X-Memory-Mode must be one of {', '.join(Mode)}.") from None
+
+
+def allowed_to(caller: Caller) -> Mode:
+    """The most that a key allows; `Forbidden` if that is nothing at all."""
+    reads, writes = caller.may(Grant.READ), caller.may(Grant.WRITE)
+    if not reads and not writes:
+        raise Forbidden("The proxy needs a key with the scope `read` or `write`.")
+    return _MODES[reads, writes]
+
+
+def header_of(headers: Headers, name: str) -> str | None:
+    """A header's value as it is, in UTF-8.
+
+    One that is empty or given twice is refused, not passed over: the chat would end up in the
+    memory of somebody else, or of nobody.
+    """
+    values = headers.getlist(name)
+    if not values:
+        return None
+    try:
+        [value] = [one.encode("latin-1").decode() for one in values]
+    except UnicodeDecodeError:
+        raise Misfit(f"{name} must be in UTF-8.") from None
+    except ValueError:
+        raise Misfit(f"{name} is given {len(values)} times; once is enough.") from None
+    if not value.strip() or len(value) > MAX_LABEL or not value.isprintable():
+        raise Misfit(f"{name} must be 1 to {MAX_LABEL} characters that can be printed.")
+    return value
+
+
+def _field(user: object) -> str | None:
+    if user is not None and not isinstance(user, str):
+        raise Misfit("`user` must be text.")
+    return label_of("user", user) if user else None
+
+
+_MODES = {(mode.reads, mode.writes): mode for mode in Mode}
