@@ -35,6 +35,7 @@ from remanence.model.hit import Hit, Hits, WhyNot
 from remanence.model.knowledge import Fact, Mention
 from remanence.model.learning import AdapterVersion, Experience, LearnPolicy, LearnStatus, Trained
 from remanence.model.memory import Association, Json, Kind, MemoryRecord, Related, Revision
+from remanence.model.purge import Purged
 from remanence.model.session import Session, WorkingItem
 from remanence.model.sleep import Plan, Run, Shown, SleepPolicy
 from remanence.model.snapshot import Restored, Snapshot, SnapshotDiff
@@ -98,6 +99,7 @@ class AsyncBlocks(AsyncLayer):
         label: str,
         text: str,
         *,
+        version: int | None = None,
         user_id: str | None = None,
         agent_id: str | None = None,
         author: str | None = None,
@@ -109,6 +111,7 @@ class AsyncBlocks(AsyncLayer):
         old: str,
         new: str,
         *,
+        version: int | None = None,
         user_id: str | None = None,
         agent_id: str | None = None,
         author: str | None = None,
@@ -119,6 +122,7 @@ class AsyncBlocks(AsyncLayer):
         label: str,
         text: str,
         *,
+        version: int | None = None,
         line: int = -1,
         user_id: str | None = None,
         agent_id: str | None = None,
@@ -140,6 +144,7 @@ class AsyncBlocks(AsyncLayer):
         self,
         label: str,
         *,
+        version: int | None = None,
         limit: int | None = None,
         description: str | None = None,
         read_only: bool | None = None,
@@ -152,6 +157,7 @@ class AsyncBlocks(AsyncLayer):
         self,
         label: str,
         *,
+        version: int | None = None,
         erase: bool = False,
         user_id: str | None = None,
         agent_id: str | None = None,
@@ -184,6 +190,7 @@ class AsyncBlocks(AsyncLayer):
         self,
         label: str,
         *,
+        version: int | None = None,
         user_id: str | None = None,
         agent_id: str | None = None,
         author: str | None = None,
@@ -193,6 +200,7 @@ class AsyncBlocks(AsyncLayer):
         self,
         label: str,
         *,
+        version: int | None = None,
         user_id: str | None = None,
         agent_id: str | None = None,
         author: str | None = None,
@@ -208,7 +216,9 @@ class AsyncConversations(AsyncLayer):
         user_id: str | None = None,
         agent_id: str | None = None,
         source: str | None = None,
+        actor: str | None = None,
         trust: float = 1.0,
+        quarantined: bool = False,
         idempotency_key: str | None = None,
     ) -> builtins.list[MemoryRecord]: ...
     async def describe(
@@ -806,6 +816,7 @@ class AsyncWorking(AsyncLayer):
         agent_id: str | None = None,
         ttl_s: float | None = None,
         importance: float | None = None,
+        trust: float = 1.0,
     ) -> WorkingItem: ...
     async def get(
         self, key: str, *, session_id: str, user_id: str | None = None, default: Any = ...
@@ -856,6 +867,7 @@ class AsyncMemory:
         ids: Callable[[], UUID] | None = None,
         **settings: Any,
     ) -> None: ...
+    async def for_tenant(self, tenant: str) -> Self: ...
     async def stats(self) -> Stats: ...
     async def reembed(self, progress: Progress | None = None) -> int: ...
     async def reindex(self, progress: Progress | None = None) -> int: ...
@@ -864,6 +876,7 @@ class AsyncMemory:
     async def backup(
         self, target: str | Path, progress: Progress | None = None, *, overwrite: bool = False
     ) -> Path: ...
+    async def write_uses(self) -> None: ...
     async def close(self) -> None: ...
     async def snapshot(
         self,
@@ -894,6 +907,7 @@ class AsyncMemory:
         speaker: str | None = None,
         role: str | None = None,
         external_id: str | None = None,
+        quarantined: bool = False,
         idempotency_key: str | None = None,
     ) -> MemoryRecord: ...
     async def add_many(
@@ -913,7 +927,9 @@ class AsyncMemory:
         agent_id: str | None = None,
         session_id: str | None = None,
         source: str | None = None,
+        actor: str | None = None,
         trust: float = 1.0,
+        quarantined: bool = False,
         idempotency_key: str | None = None,
     ) -> list[MemoryRecord]: ...
     async def update(
@@ -944,6 +960,20 @@ class AsyncMemory:
         dry_run: bool = True,
         now: datetime | None = None,
     ) -> Cleanup: ...
+    async def purge(
+        self,
+        *,
+        source: str | None = None,
+        actor: str | None = None,
+        origin: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        user_id: str | None = None,
+        all_users: bool = True,
+        erase: bool = False,
+        dry_run: bool = False,
+        reason: str | None = None,
+    ) -> Purged: ...
     async def search(
         self,
         query: str,

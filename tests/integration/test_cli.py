@@ -133,6 +133,23 @@ def test_a_dry_run_changes_nothing(rem: Rem, wordy: None) -> None:
     assert rem("forget").exit_code == 1
 
 
+def test_what_a_source_brought_is_taken_back(rem: Rem, wordy: None) -> None:
+    kept = added(rem, "I live in Utrecht", "-u", "ana")
+    id = added(rem, "I live in Antwerp", "-u", "ana", "--source", "web")
+    rem("update", kept, "--text", "I live in Ghent", "--actor", "mallory")
+    dry = rem("purge", "--source", "web", "--dry-run")
+    assert id in dry.stdout
+    assert "1 would be taken back" in dry.stderr
+    assert "in quarantine" in rem("purge", "--source", "web").stdout
+    told = rem("purge", "--actor", "mallory")
+    assert (kept in told.stdout, "as before" in told.stdout) == (True, True)
+    assert data(rem("list", "-u", "ana", "--json"))["memories"][0]["text"] == "I live in Utrecht"
+    assert rem("purge", "--source", "web", "--erase", stdin="").exit_code == 1
+    gone = data(rem("purge", "--source", "web", "--erase", "--yes", "--json"))
+    assert (gone["removed"], gone["receipt"]["counts"]["memories"]) == ([id], 1)
+    assert rem("purge").exit_code == 1
+
+
 def test_pinning_can_be_undone(rem: Rem, wordy: None) -> None:
     id = added(rem, "keep me")
     assert data(rem("pin", id, "--json"))["pinned"] is True

@@ -158,6 +158,8 @@ TRIES: dict[str, Callable[[House, str], list[Callable[[], object]]]] = {
         lambda: h.ours.cleanup(**SWEEP),
     ],
     "close": lambda h, x: [],  # ends b's own connection only: see below
+    "for_tenant": lambda h, x: [],  # no caller from outside has it; its views are tried below
+    "write_uses": lambda h, x: [lambda: h.ours.write_uses()],
     "count": lambda h, x: [
         lambda: h.ours.count(**ALL),
         lambda: h.ours.count(user_id="ben", states="any"),
@@ -190,6 +192,13 @@ TRIES: dict[str, Callable[[House, str], list[Callable[[], object]]]] = {
     "get": lambda h, x: [lambda: h.ours.get(x)],
     "history": lambda h, x: [lambda: h.ours.history(x)],
     "pin": lambda h, x: [lambda: h.ours.pin(x)],
+    "purge": lambda h, x: [
+        lambda: h.ours.purge(source=f"{CANARY}-source"),
+        lambda: h.ours.purge(actor=f"{CANARY}-actor", erase=True),
+        lambda: h.ours.purge(actor=CANARY, user_id="ana"),
+        lambda: h.ours.purge(since=PAST, user_id="ben", erase=True),
+        lambda: h.ours.purge(since=PAST, dry_run=True),
+    ],
     "reembed": lambda h, x: [h.ours.reembed],
     "reindex": lambda h, x: [h.ours.reindex],
     "related": lambda h, x: [
@@ -442,6 +451,17 @@ TRIES |= {
 
 def _own_fact(house: House) -> str:
     return house.ours.facts.add("Ours", "likes", "tea", user_id="ana").id
+
+
+def test_a_view_of_one_tenant_sees_nothing_of_another(house: House) -> None:
+    view = house.theirs.for_tenant("b")
+    before = house.theirs_now()
+    assert CANARY not in _told(lambda: view.search(TEXT, all_users=True))
+    assert CANARY not in _told(lambda: view.find(**ALL, limit=100))
+    assert CANARY not in _told(lambda: view.get(house.id))
+    view.forget(filters={"field.text": {"contains": CANARY}}, all_users=True, erase=True)
+    view.close()
+    assert house.theirs_now() == before
 
 
 def test_every_public_verb_has_a_case() -> None:

@@ -29,6 +29,7 @@ from remanence.cli.common import (
 from remanence.cli.outcome import FAILED, Form, answer, form_of, guarded
 from remanence.cli.parameters import parameters, request_of
 from remanence.model.memory import MemoryRecord
+from remanence.model.purge import Purged
 from remanence.operations.operation import COMMANDS, Group, Operation
 from remanence.operations.own import OWN
 
@@ -171,9 +172,12 @@ def _confirm(operation: Operation, memory: Memory, request: Any) -> None:
         named = named or getattr(request, "id", None) or getattr(request, "session_id", "")
         confirm(f"{operation.spelled} {named}{', for good' if erase else ''}: go ahead?")
         return
-    concerned = operation.perform(memory, replace(request, dry_run=True)).memories
-    noun = "memory" if len(concerned) == 1 else "memories"
-    confirm(f"Forget {len(concerned):,} {noun}{' for good' if erase else ''}?")
+    found = operation.perform(memory, replace(request, dry_run=True))
+    if isinstance(found, Purged):
+        confirm(f"Take back {found.count:,} things{', some for good' if erase else ''}?")
+        return
+    noun = "memory" if len(found.memories) == 1 else "memories"
+    confirm(f"Forget {len(found.memories):,} {noun}{' for good' if erase else ''}?")
 
 
 def _show_preview(response: Any) -> None:

@@ -13,6 +13,7 @@ from remanence.cli.figures import show_stats
 from remanence.layers.cleanup import Cleanup
 from remanence.model.hit import Hit, Understanding, WhyNot
 from remanence.model.memory import Association, MemoryRecord, Revision
+from remanence.model.purge import Purged
 from remanence.model.stats import Stats
 from remanence.operations.rendering import dumped, plain
 from remanence.operations.responses import (
@@ -97,6 +98,27 @@ def _(answer: Forgotten | Cleanup, explain: bool = False) -> None:
         along = receipt.counts.get("derived", 0) + receipt.counts.get("merged", 0)
         more = f" {along:,} that came of them went too." if along else ""
         note(f"Receipt {receipt.id}: `rem erasures get` shows it.{more}")
+
+
+@show.register
+def _(answer: Purged, explain: bool = False) -> None:
+    away = "erased" if answer.erased else "in quarantine"
+    told = {away: answer.removed, "as before": answer.reverted, "back again": answer.returned}
+    told |= {"claim gone": answer.claims, "link gone": tuple(map(" ".join, answer.links))}
+    for name, ids in told.items():
+        for id in ids:
+            say(Text.assemble((f"{name:<14}", "dim"), terminal.shown(id)))
+    for block in answer.blocks:
+        now = f"version {block.version}" if block.version else "deleted"
+        parts = (block.label, block.user_id, block.agent_id, now)
+        line = " ".join(part for part in parts if part)
+        say(Text.assemble(("block         ", "dim"), terminal.shown(line)))
+    for one in answer.kept:
+        named = " ".join(part for part in (one.what, one.id, one.field) if part)
+        say(Text.assemble(("kept          ", "yellow"), terminal.shown(f"{named}: {one.reason}")))
+    note(f"{answer.count:,} {'would be ' if answer.dry_run else ''}taken back.")
+    if answer.receipt is not None:
+        note(f"Receipt {answer.receipt.id}: `rem erasures get` shows it.")
 
 
 @show.register

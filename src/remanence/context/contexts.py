@@ -36,7 +36,7 @@ from remanence.model.conversation import Window
 from remanence.model.filter import Both, Compare
 from remanence.model.hit import Hits
 from remanence.model.knowledge import Fact
-from remanence.model.memory import Kind, MemoryRecord, unit_interval
+from remanence.model.memory import Kind, MemoryRecord, State, unit_interval
 from remanence.model.query import MAX_QUERY
 from remanence.model.scope import Reach
 from remanence.ports.store import Store
@@ -120,7 +120,7 @@ class Contexts:
                 facts = self._facts(question, reach, now, turns, trusted)
             except StoreCorrupt as error:
                 lost = (f"facts: {error}",)
-        others = self._others(scope, session_id, summary, turns, facts)
+        others = self._others(scope, session_id, summary, turns, facts, trusted)
         if question is None or not asking:
             return compose(others, prices, budget)
         more: dict[str, Any] = {
@@ -144,7 +144,8 @@ class Contexts:
         turns: Sequence[MemoryRecord],
         trusted: float,
     ) -> list[Fact]:
-        said = [turn.speaker for turn in turns if _by_user(turn)] or [self._usual_speaker(reach)]
+        said = [turn.speaker for turn in turns if _by_user(turn)]
+        said = said or [self._usual_speaker(reach, trusted)]
         return self._known.facts(
             Asking(
                 question=question,
@@ -155,10 +156,12 @@ class Contexts:
             )
         )
 
-    def _usual_speaker(self, reach: Reach) -> str | None:
-        """Who spoke last as the user, in any session."""
+    def _usual_speaker(self, reach: Reach, trusted: float) -> str | None:
+        """Who spoke last as the user, in any session, of those that are trusted."""
         where = Both(
             (
+                Compare("state", "eq", State.ACTIVE, field=True),
+                Compare("trust", "gte", trusted, field=True),
                 Compare("kind", "eq", Kind.MESSAGE, field=True),
                 Compare("role", "eq", "user", field=True),
             )
@@ -181,6 +184,7 @@ class Contexts:
             return False
         where = Both(
             (
+                Compare("state", "eq", State.ACTIVE, field=True),
                 Compare("kind", "eq", Kind.SUMMARY, field=True),
                 Compare("trust", "lt", trusted, field=True),
             )
@@ -195,25 +199,26 @@ class Contexts:
         summary: str,
         turns: Sequence[MemoryRecord],
         facts: Sequence[Fact],
+        trusted: float,
     ) -> list[Section]:
         """Every part but what is recalled, the stable first."""
         return [
             core_section(self._blocks.list(user_id=scope["user_id"], agent_id=scope["agent_id"])),
-            self._state(session_id, scope["user_id"]),
+            self._state(session_id, scope["user_id"], trusted),
             summary_section(summary),
             facts_section(facts),
             recalled_section([]),
             recent_section(turns),
         ]
 
-    def _state(self, session_id: str | None, user_id: str | None) -> Section:
+    def _state(self, session_id: str | None, user_id: str | None, trusted: float) -> Section:
         if session_id is None:
             return state_section(None, [])
         session = None
         with suppress(NotFound):
             session = self._sessions.get(session_id, user_id=user_id)
         items = self._working.items(session_id=session_id, user_id=user_id)
-        return state_section(session, items)
+        return state_section(session, [one for one in items if one.trust >= trusted])
 
 
 def _spoken(turn: MemoryRecord) -> bool:

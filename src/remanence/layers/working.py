@@ -74,12 +74,14 @@ class Working:
         agent_id: str | None = None,
         ttl_s: float | None = None,
         importance: float | None = None,
+        trust: float = 1.0,
     ) -> WorkingItem:
         """Keep a JSON value under a key, in place of what was there.
 
         At most 16 KB each and 100 keys a session; writers at the same moment may pass that a
         little. With an importance of 0.8 or more it is promoted at once, unless it is too long for
-        a memory.
+        a memory. What is promoted is trusted as much as the item: give the least of what it is
+        made of.
         """
         address = _address(key, session_id, user_id)
         check_name("agent_id", agent_id)
@@ -89,6 +91,7 @@ class Working:
             agent_id=agent_id,
             ttl_s=ttl_of(ttl_s, self._ttl_s),
             set_at=self._clock.now(),
+            trust=unit_interval("trust", trust),
         )
         done = self._set(address, new)
         if new.importance is not None and new.importance >= PROMOTED:
@@ -228,6 +231,7 @@ class Working:
                     kind=kind,
                     importance=importance,
                     source=SOURCE,
+                    trust=noted.trust,
                     idempotency_key=_token(found, noted, text, times),
                 )
             except Conflict as error:
@@ -272,6 +276,7 @@ class _Noted:
     ttl_s: float
     set_at: datetime
     version: int = 1
+    trust: float = 1.0
 
 
 def _counted(new: _Noted, before: Document | None) -> _Noted:
@@ -293,6 +298,7 @@ def _noted(document: Document) -> _Noted:
             ttl_s=float(told["ttl_s"]),
             set_at=datetime.fromisoformat(told["set_at"]),
             version=int(told["version"]),
+            trust=unit_interval("trust", told.get("trust", 1.0)),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise StoreCorrupt(
@@ -317,6 +323,7 @@ def _put(
             "ttl_s": noted.ttl_s,
             "set_at": noted.set_at.isoformat(),
             "version": noted.version,
+            "trust": noted.trust,
         },
         at=at,
         expected=expected,
@@ -332,6 +339,7 @@ def _item(document: Document) -> WorkingItem:
         importance=noted.importance,
         updated_at=noted.set_at,
         expires_at=document.expires_at or later(document.updated_at, noted.ttl_s),
+        trust=noted.trust,
     )
 
 

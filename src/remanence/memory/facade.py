@@ -23,6 +23,7 @@ from remanence.layers.conversation import Conversations
 from remanence.layers.erasing import erase_copies
 from remanence.layers.erasure import Eraser, Erasures
 from remanence.layers.past import MORE, as_it_was
+from remanence.layers.purging import Purger
 from remanence.layers.sessions import Sessions
 from remanence.layers.snapshots import Snapshots
 from remanence.layers.uses import LEADING, faded
@@ -47,13 +48,21 @@ from remanence.model.memory import (
     State,
     unit_interval,
 )
+from remanence.model.purge import Blame, Purged
 from remanence.model.query import MAX_LIMIT, MAX_QUERY, Query, check_limit
 from remanence.model.scope import Reach
 from remanence.model.snapshot import Snapshot, SnapshotDiff
 from remanence.recall.ask import query_of, where_of
 from remanence.recall.explain import why_not
 from remanence.remember.archiving import put_away
-from remanence.remember.draft import changes_of, fields_given, fields_of, record_of, same
+from remanence.remember.draft import (
+    changes_of,
+    fields_given,
+    fields_of,
+    provenance,
+    record_of,
+    same,
+)
 from remanence.remember.lineage import MERGED_INTO, SUMMARISES, merged, sheltering
 from remanence.remember.messages import message_of
 from remanence.remember.unmerging import as_active, hidden, resting, with_return
@@ -103,7 +112,6 @@ class Memory(OpenMemory):
         **settings: Any,
     ) -> None:
         super().__init__(database, tenant=tenant, config=config, clock=clock, ids=ids, **settings)
-        self._sleep: Sleep | None = None
         if self.settings.background:
             self._background = background_of(self, self._clock, lambda: self._last_active)
             self._background.start()
@@ -257,14 +265,18 @@ class Memory(OpenMemory):
         speaker: str | None = None,
         role: str | None = None,
         external_id: str | None = None,
+        quarantined: bool = False,
         idempotency_key: str | None = None,
     ) -> MemoryRecord:
         """Remember a text. It is durable when this returns.
 
-        Importance is computed when not given; `happened_at` is now when not given. With an
-        `idempotency_key`, a repeated call gives the first call's record and writes nothing.
+        Importance is computed when not given; `happened_at` is now when not given. One that is
+        `quarantined` is kept out of all recall until `update(id, state="active")` lets it in. With
+        an `idempotency_key`, a repeated call gives the first call's record and writes nothing.
         """
         fields = {n: v for n, v in locals().items() if n not in ("self", "idempotency_key")}
+        if quarantined is False:
+            del fields["quarantined"]
         return self._insert([fields], idempotency_key)[0]
 
     def add_many(
@@ -289,7 +301,9 @@ class Memory(OpenMemory):
         agent_id: str | None = None,
         session_id: str | None = None,
         source: str | None = None,
+        actor: str | None = None,
         trust: float = 1.0,
+        quarantined: bool = False,
         idempotency_key: str | None = None,
     ) -> list[MemoryRecord]:
         """Remember the turns of a conversation, in order, together or not at all.
@@ -299,6 +313,7 @@ class Memory(OpenMemory):
         """
         shared: dict[str, Any] = {"user_id": user_id, "agent_id": agent_id}
         shared |= {"session_id": session_id, "source": source, "trust": trust}
+        shared |= provenance(actor, quarantined)
         given = accept.several("messages", messages)
         read = [message_of(message, n) for n, message in enumerate(given)]
         said = [shared | fields_of(message) for message in read if message is not None]
@@ -405,6 +420,46 @@ class Memory(OpenMemory):
             )
             self.sessions.drop(found)
         return Cleanup(dry_run=dry_run, memories=tuple(found))
+
+    def purge(
+        self,
+        *,
+        source: str | None = None,
+        actor: str | None = None,
+        origin: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        user_id: str | None = None,
+        all_users: bool = True,
+        erase: bool = False,
+        dry_run: bool = False,
+        reason: str | None = None,
+    ) -> Purged:
+        """Take back all that a source, actor, origin or span of time brought in, of every user.
+
+        Memories learned so go into quarantine, or are erased with a receipt. What the actor (or
+        anybody, where only a span is given) changed, forgot or edited in memories and blocks of
+        others is as it was before, unless somebody else changed it since: that is `kept`. What
+        followed from it, such as merges and summaries, is undone too. After an interruption, call
+        it again. Give a source, actor, origin or `since`; all that is given must hold.
+        """
+        blame = Blame(source=source, actor=actor, origin=origin, since=since, until=until)
+        everyone = accept.truth_of("all_users", all_users) and user_id is None
+        purger = Purger(
+            self.parts.store,
+            self.parts.writer,
+            self._clock,
+            erase=self._eraser.erase,
+            unlearn=self._unlearn,
+            dropped=self.sessions.drop,
+        )
+        return purger.purge(
+            self._reach(user_id, all_users=everyone),
+            blame,
+            erase=accept.truth_of("erase", erase),
+            dry_run=accept.truth_of("dry_run", dry_run),
+            reason=accept.label_of("reason", reason),
+        )
 
     # -- recall
 

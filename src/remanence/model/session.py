@@ -57,6 +57,7 @@ class WorkingItem:
     importance: float | None
     updated_at: datetime
     expires_at: datetime
+    trust: float = 1.0
 
 
 def ttl_of(value: object, otherwise: float) -> float:

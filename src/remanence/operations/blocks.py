@@ -8,7 +8,7 @@ from functools import partial
 
 from remanence.model.block import Block
 from remanence.operations.layer_responses import BlockHistory, Blocks, Done, Wording
-from remanence.operations.operation import Group, given, of_layer
+from remanence.operations.operation import Group, Scoping, given, of_layer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +50,13 @@ class Edit(Labelled):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Change(Edit):
+    """A change of what is there."""
+
+    version: int | None = given("only if it still has this version")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Create(Edit):
     """A new block."""
 
@@ -60,14 +67,14 @@ class Create(Edit):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Append(Edit):
+class Append(Change):
     """A line at the end."""
 
     text: str = given("what to add", ..., positional=True, piped=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Replace(Edit):
+class Replace(Change):
     """One passage for another."""
 
     old: str = given("the passage, exactly; it must occur once", ..., positional=True)
@@ -75,7 +82,7 @@ class Replace(Edit):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Insert(Edit):
+class Insert(Change):
     """A line between others."""
 
     text: str = given("what to add", ..., positional=True, piped=True)
@@ -83,15 +90,14 @@ class Insert(Edit):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rethink(Edit):
+class Rethink(Change):
     """The whole block anew."""
 
     value: str = given("what it says from now on", ..., positional=True, piped=True)
-    version: int | None = given("only if it still has this version")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Configure(Edit):
+class Configure(Change):
     """What holds for the block; what is left out stays."""
 
     limit: int | None = given("how many characters it may hold")
@@ -100,7 +106,7 @@ class Configure(Edit):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delete(Edit):
+class Delete(Change):
     """A block to take away."""
 
     erase: bool = given("with its whole history, for good", False)
@@ -128,8 +134,8 @@ class Render(Listed):
     template: str | None = given("a Jinja2 template; it gets `blocks`")
 
 
-_reads = partial(of_layer, group=Group.BLOCKS, writes=False)
-_edits = partial(of_layer, group=Group.BLOCKS, response=Block, writes=True)
+_reads = partial(of_layer, scope=Scoping.SCOPED, group=Group.BLOCKS, writes=False)
+_edits = partial(of_layer, scope=Scoping.SCOPED, group=Group.BLOCKS, response=Block, writes=True)
 
 
 BLOCKS = (
@@ -157,6 +163,7 @@ BLOCKS = (
         Delete,
         Done,
         writes=True,
+        scope=Scoping.SCOPED,
         wrap=lambda _: Done(done=True),
         destructive=True,
     ),
@@ -177,8 +184,8 @@ BLOCKS = (
         wrap=lambda text: Wording(text=text),
     ),
     _edits("blocks.restore", "Bring back a version of a block.", request=Restore),
-    _edits("blocks.undo", "Take back the last change of a block.", request=Edit),
-    _edits("blocks.redo", "Do again what was taken back.", request=Edit),
+    _edits("blocks.undo", "Take back the last change of a block.", request=Change),
+    _edits("blocks.redo", "Do again what was taken back.", request=Change),
     _reads(
         "blocks.render",
         "Show the blocks as a prompt has them.",

@@ -11,8 +11,8 @@ from typing import Any
 from remanence.model.conversation import Conversation, Window
 from remanence.model.memory import MemoryRecord
 from remanence.operations.layer_responses import Conversations, Wording
-from remanence.operations.operation import Group, given, of_layer
-from remanence.operations.remembering import RETRY
+from remanence.operations.operation import Group, Scoping, given, of_layer
+from remanence.operations.remembering import QUARANTINED, RETRY
 from remanence.operations.responses import Found, Memories
 
 
@@ -38,7 +38,9 @@ class Append:
     user_id: str | None = given("the user whose conversation it is", short="-u")
     agent_id: str | None = given("the agent that takes part", short="-a")
     source: str | None = given("where the conversation comes from")
+    actor: str | None = given("who writes it down")
     trust: float = given("how far to believe it, 0 to 1", 1.0)
+    quarantined: bool = given(QUARANTINED, False)
     idempotency_key: str | None = given(RETRY)
 
 
@@ -123,7 +125,7 @@ def _memories(found: Any) -> Memories:
     return Memories(memories=tuple(found))
 
 
-_operation = partial(of_layer, group=Group.CONVERSATIONS)
+_operation = partial(of_layer, scope=Scoping.SCOPED, group=Group.CONVERSATIONS)
 
 CONVERSATIONS = (
     _operation(

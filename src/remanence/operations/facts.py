@@ -151,7 +151,7 @@ class Nothing:
     """No more is needed."""
 
 
-_operation = partial(of_layer, group=Group.FACTS)
+_operation = partial(of_layer, scope=Scoping.SCOPED, group=Group.FACTS)
 _lists = partial(
     _operation,
     response=Facts,

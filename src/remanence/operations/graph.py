@@ -18,7 +18,7 @@ from remanence.operations.knowledge_responses import (
     Picture,
 )
 from remanence.operations.layer_responses import Wording
-from remanence.operations.operation import Group, given, of_layer
+from remanence.operations.operation import Group, Scoping, given, of_layer
 from remanence.operations.responses import Count
 from remanence.operations.scopes import Place
 
@@ -216,7 +216,7 @@ class Plot(Part):
     limit: int = given("how many entities at most", 60, short="-k")
 
 
-_operation = partial(of_layer, group=Group.GRAPH)
+_operation = partial(of_layer, scope=Scoping.SCOPED, group=Group.GRAPH)
 _reads = partial(_operation, writes=False)
 _writes = partial(_operation, response=Node, writes=True)
 _counts = partial(

@@ -34,7 +34,7 @@ class Replay(Whose):
     limit: int = given("so many at most", 100, short="-n")
 
 
-_operation = partial(of_layer, group=Group.LEARN)
+_operation = partial(of_layer, scope=Scoping.SCOPED, group=Group.LEARN)
 
 LEARN = (
     _operation(

@@ -158,8 +158,11 @@ def _plain(kind: type, *also: type) -> Callable[[Any, str], Any]:
 
 def _whole(data: Any, where: str) -> int:
     if isinstance(data, float) and data.is_integer():
-        return int(data)  # JSON knows one kind of number
-    return _plain(int)(data, where)  # type: ignore[no-any-return]
+        data = int(data)  # JSON knows one kind of number
+    found: int = _plain(int)(data, where)
+    if abs(found) >= 2**63:
+        raise Misfit(f"{where or 'The value'} does not fit into 64 bits.")
+    return found
 
 
 def _moment(kind: type[datetime] | type[date]) -> Callable[[Any, str], Any]:

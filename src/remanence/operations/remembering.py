@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from remanence.layers.cleanup import Cleanup
 from remanence.model.memory import MemoryRecord
+from remanence.model.purge import Purged
 from remanence.operations.operation import Group, Operation, Scoping, arguments, changes, given
 from remanence.operations.responses import Forgotten, Memories
 from remanence.operations.scopes import KINDS, Place
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from remanence.memory import Memory
 
 RETRY = "the same key again repeats the first answer and writes nothing"
+QUARANTINED = "keep it out of all recall until it is let in"
 METADATA = "anything else to keep with it"
 
 
@@ -37,6 +39,7 @@ class Add(Place):
     metadata: Mapping[str, Any] | None = given(METADATA, short="-m")
     pinned: bool = given("no rule may ever forget it", False)
     external_id: str | None = given("your own id for it; comes back on every hit")
+    quarantined: bool = given(QUARANTINED, False)
     idempotency_key: str | None = given(RETRY)
 
 
@@ -61,7 +64,9 @@ class AddMessages(Place):
         piped=True,
     )
     source: str | None = given("where the conversation comes from")
+    actor: str | None = given("who writes it down")
     trust: float = given("how far to believe it, 0 to 1", 1.0)
+    quarantined: bool = given(QUARANTINED, False)
     idempotency_key: str | None = given(RETRY)
 
 
@@ -123,6 +128,22 @@ class CleanUp:
     now: datetime | None = given("what age counts from")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purge:
+    """Whose doing is taken back, and when it was done; all that is given must hold."""
+
+    source: str | None = given("what came from this source")
+    actor: str | None = given("what this actor brought in, changed, forgot or edited")
+    origin: str | None = given("what is of this origin")
+    since: datetime | None = given("what was learned and done from then on")
+    until: datetime | None = given("… and before then")
+    user_id: str | None = given("only what is this user's", short="-u")
+    all_users: bool = given("every user's; without it, what belongs to no user", True)
+    erase: bool = given("remove for good what came in, instead of putting it in quarantine", False)
+    dry_run: bool = given("only say what would be taken back", False, short="-n")
+    reason: str | None = given("why; kept in the history")
+
+
 def _add(memory: Memory, request: Add) -> MemoryRecord:
     return memory.add(**arguments(request))
 
@@ -157,6 +178,10 @@ def _forget(memory: Memory, request: Forget) -> Forgotten:
 
 def _cleanup(memory: Memory, request: CleanUp) -> Cleanup:
     return memory.cleanup(**arguments(request))
+
+
+def _purge(memory: Memory, request: Purge) -> Purged:
+    return memory.purge(**arguments(request))
 
 
 REMEMBERING = (
@@ -234,6 +259,17 @@ REMEMBERING = (
         writes=True,
         scope=Scoping.SCOPED,
         listing="memories",
+        destructive=True,
+    ),
+    Operation(
+        name="purge",
+        summary="Take back all that a source, an actor or a span of time brought in.",
+        group=Group.CARE,
+        request=Purge,
+        response=Purged,
+        run=_purge,
+        writes=True,
+        scope=Scoping.SCOPED,
         destructive=True,
     ),
 )

@@ -10,8 +10,8 @@ from enum import Enum, IntEnum
 from pathlib import Path
 from typing import Any, ForwardRef, Union, get_args, get_origin, get_type_hints
 
-from remanence.model.query import MAX_LIMIT, MAX_QUERY
-from remanence.model.scope import MAX_NAME
+from remanence.operations.bounds import BOUNDS, OWN_BOUNDS
+from remanence.operations.remembering import Add
 from remanence.operations.rendering import COMPUTED, plain
 
 Schema = dict[str, Any]
@@ -28,24 +28,17 @@ _PLAIN: Mapping[Any, Schema] = {
     type(None): {"type": "null"},
     dict: {"type": "object"},
 }
-NAME: Schema = {"minLength": 1, "maxLength": MAX_NAME}
-SHARE: Schema = {"minimum": 0, "maximum": 1}
-LIMIT: Schema = {"minimum": 1, "maximum": MAX_LIMIT}
-# What a field of a request may be, beyond its type. What depends on other values is checked later.
-BOUNDS: Mapping[str, Schema] = {
-    "user_id": NAME,
-    "agent_id": NAME,
-    "session_id": NAME,
-    "limit": LIMIT,
-    "offset": {"minimum": 0, "maximum": 2**63 - 1},
-    "query": {"minLength": 1, "maxLength": MAX_QUERY},
-    "importance": SHARE,
-    "trust": SHARE,
-    "min_trust": SHARE,
-    "confidence": SHARE,
-    "strength": SHARE,
-    "diversity": SHARE,
-    "text": {"minLength": 1},
+# Lists of objects that are told as another request is, and what of it they do not take.
+ITEMS: Mapping[str, tuple[type, frozenset[str]]] = {
+    "memories": (Add, frozenset({"idempotency_key"})),
+}
+# What of the bounds of a field holds for which type of it.
+_FOR: Mapping[str, frozenset[str]] = {
+    "string": frozenset({"minLength", "maxLength", "pattern", "enum", "format"}),
+    "integer": frozenset({"minimum", "maximum", "exclusiveMinimum"}),
+    "number": frozenset({"minimum", "maximum", "exclusiveMinimum"}),
+    "array": frozenset({"minItems", "maxItems"}),
+    "object": frozenset({"propertyNames", "properties", "required"}),
 }
 
 
@@ -90,8 +83,10 @@ class Schemas:
     def field(self, each: Field[Any], kind: Any) -> Schema:
         """The schema of one field of a request."""
         schema = self.of(kind)
-        if bounds := BOUNDS.get(each.name):
-            _bind(schema, bounds)
+        _bind(schema, bounds_of(each))
+        if each.name in ITEMS:
+            like, without = ITEMS[each.name]
+            schema["items"] = self.request(like, without=without)
         schema["description"] = each.metadata.get("help", "")
         if not required(each) and each.default is not MISSING and each.default is not None:
             schema["default"] = plain(each.default)
@@ -133,13 +128,20 @@ def required(each: Field[Any]) -> bool:
     return each.default is MISSING and each.default_factory is MISSING
 
 
-def _bind(schema: Schema, bounds: Schema) -> None:
-    """Bind the part of a schema that the bounds speak of."""
-    wanted = "string" if {"minLength", "maxLength"} & bounds.keys() else "number"
+def bounds_of(each: Field[Any]) -> Mapping[str, Any]:
+    """What a field of a request may be, beyond its type."""
+    return OWN_BOUNDS.get(each, BOUNDS.get(each.name, {}))
+
+
+def _bind(schema: Schema, bounds: Mapping[str, Any]) -> None:
+    """Bind the part of a schema that the bounds speak of; those of a text hold for each of many."""
     for part in schema.get("anyOf", [schema]):
-        kind = part.get("type")
-        if kind == wanted or (wanted == "number" and kind == "integer"):
-            part.update(bounds)
+        known = _FOR.get(part.get("type"), frozenset())
+        part.update({name: bound for name, bound in bounds.items() if name in known})
+        if part.get("type") == "array":
+            part["items"] = bounds.get("items", part["items"])
+            if isinstance(part["items"], dict) and "items" not in bounds:
+                _bind(part["items"], bounds)
 
 
 def _names(kind: type[Enum]) -> list[str]:

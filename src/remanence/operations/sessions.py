@@ -65,7 +65,7 @@ class Recent(Of):
     limit: int = given("how many at most", 100, short="-k")
 
 
-_operation = partial(of_layer, group=Group.SESSIONS)
+_operation = partial(of_layer, scope=Scoping.SCOPED, group=Group.SESSIONS)
 
 SESSIONS = (
     _operation(

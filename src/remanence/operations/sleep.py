@@ -99,7 +99,7 @@ def _runs(found: list[Run]) -> Runs:
     return Runs(runs=tuple(found))
 
 
-_operation = partial(of_layer, group=Group.SLEEP)
+_operation = partial(of_layer, scope=Scoping.SCOPED, group=Group.SLEEP)
 
 SLEEP = (
     Operation(

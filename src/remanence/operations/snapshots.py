@@ -7,7 +7,7 @@ from functools import partial
 
 from remanence.model.snapshot import Restored, Snapshot, SnapshotDiff
 from remanence.operations.layer_responses import Done, Snapshots
-from remanence.operations.operation import Group, given, of_layer
+from remanence.operations.operation import Group, Scoping, given, of_layer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Restore(Named):
     actor: str | None = given("who wants it; kept in the history")
 
 
-_operation = partial(of_layer, group=Group.SNAPSHOTS)
+_operation = partial(of_layer, scope=Scoping.SCOPED, group=Group.SNAPSHOTS)
 
 SNAPSHOTS = (
     _operation(

@@ -13,7 +13,7 @@ from remanence.learn.lora.examples import Example
 from remanence.learn.lora.finetuning import Finetuned
 from remanence.learn.lora.registry import TunedAdapter
 from remanence.learn.lora.tuning import PARTS
-from remanence.operations.operation import Group, given, of_layer
+from remanence.operations.operation import Group, Scoping, given, of_layer
 from remanence.operations.responses import Count
 
 ABOUT_PARTS = "what to learn from: facts, feedback, memories"
@@ -120,7 +120,7 @@ def _taught(made: Finetuned) -> Taught:
     return Taught(folder=made.folder, resumed_at=made.resumed_at, figures=made.figures)
 
 
-_operation = partial(of_layer, group=Group.LEARN)
+_operation = partial(of_layer, scope=Scoping.SCOPED, group=Group.LEARN)
 
 TUNING = (
     _operation(

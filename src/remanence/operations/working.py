@@ -39,6 +39,7 @@ class Set(Keyed):
     agent_id: str | None = given("the agent at the task", short="-a")
     ttl_s: float | None = given("seconds to keep it", flag="--ttl")
     importance: float | None = given("0 to 1; from 0.8 it is remembered for good", short="-i")
+    trust: float = given("0 to 1; what is promoted is trusted as much", 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +50,7 @@ class Promote(Keyed):
     importance: float | None = given("0 to 1; computed when left out", short="-i")
 
 
-_operation = partial(of_layer, group=Group.WORKING)
+_operation = partial(of_layer, scope=Scoping.SCOPED, group=Group.WORKING)
 
 WORKING = (
     _operation("working.set", "Keep a value.", request=Set, response=WorkingItem, writes=True),

@@ -8,7 +8,7 @@ from typing import Any
 
 from remanence.errors import InvalidInput
 from remanence.model import accept
-from remanence.model.memory import Kind, MemoryRecord, same_json, unit_interval
+from remanence.model.memory import Kind, MemoryRecord, State, same_json, unit_interval
 from remanence.model.scope import Scope
 from remanence.remember.messages import Message
 from remanence.text.cues import importance
@@ -17,10 +17,18 @@ LABELS = ("source", "actor", "origin", "speaker", "role", "external_id")
 ADDABLE = frozenset(
     {
         *("text", "user_id", "agent_id", "session_id", "kind", "importance", "happened_at"),
-        *("trust", "metadata", "pinned", *LABELS),
+        *("trust", "metadata", "pinned", "quarantined", *LABELS),
     }
 )
-CHANGEABLE = (ADDABLE - {"user_id", "agent_id", "session_id"}) | {"state", "superseded_by"}
+CHANGEABLE = (ADDABLE - {"user_id", "agent_id", "session_id", "quarantined"}) | {
+    *("state", "superseded_by")
+}
+
+
+def provenance(actor: str | None, quarantined: bool) -> dict[str, Any]:
+    """Who brought something in, where that is said at all: a call without it stays as it was."""
+    told: dict[str, Any] = {} if actor is None else {"actor": actor}
+    return told if quarantined is False else told | {"quarantined": quarantined}
 
 
 def record_of(
@@ -36,10 +44,12 @@ def record_of(
     )
     labels = {name: accept.label_of(name, fields.get(name)) for name in LABELS}
     happened = fields.get("happened_at")
+    quarantined = accept.truth_of("quarantined", fields.get("quarantined", False))
     return MemoryRecord(
         id=id,
         text=text,
         tenant=tenant,
+        state=State.QUARANTINED if quarantined else State.ACTIVE,
         user_id=scope.user_id,
         agent_id=scope.agent_id,
         session_id=scope.session_id,

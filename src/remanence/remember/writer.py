@@ -150,10 +150,13 @@ class Writer:
         actor: str | None = None,
         reason: str | None = None,
         leave: Container[str] = (),
+        links: Sequence[Association] = (),
+        unlinked: Sequence[tuple[str, str, str]] = (),
     ) -> list[MemoryRecord]:
         """Give several records of a tenant new values, to each its own, together.
 
-        Summaries in `leave` stay what they are, though what they were made of changes.
+        Summaries in `leave` stay what they are, though what they were made of changes. `links` come
+        and `unlinked` ones go in the same transaction.
         """
         if not changed:
             return []
@@ -175,7 +178,14 @@ class Writer:
         ]
         after = [replace(record, **new) for record, new in changed]
         learnt = self._relearnt(actions, after)
-        written = self._write(changed[0][0].tenant, actions, leave=leave, learnt=learnt)
+        written = self._write(
+            changed[0][0].tenant,
+            actions,
+            links=links,
+            leave=leave,
+            learnt=learnt,
+            unlinked=unlinked,
+        )
         self._pay_some(changed[0][0].tenant)
         return written
 
@@ -322,12 +332,13 @@ class Writer:
         links: Sequence[Association] = (),
         leave: Container[str] = (),
         learnt: Sequence[Learnt] = (),
+        unlinked: Sequence[tuple[str, str, str]] = (),
     ) -> list[MemoryRecord]:
         """Do the actions and what follows from them for summaries; the actions' own records."""
         for last in range(TRIES):
             also = self._outdated(tenant, _changed(actions), _revised(actions), leave)
             try:
-                written = self._batch(tenant, [*actions, *also], receipt, links, learnt)
+                written = self._batch(tenant, [*actions, *also], receipt, links, learnt, unlinked)
                 break
             except NotFound:  # perhaps a summary that another process has just removed
                 if not also or last == TRIES - 1:
@@ -364,6 +375,7 @@ class Writer:
         receipt: Receipt | None = None,
         links: Sequence[Association] = (),
         learnt: Sequence[Learnt] = (),
+        unlinked: Sequence[tuple[str, str, str]] = (),
     ) -> Written:
         return self._store.write(
             Batch(
@@ -373,6 +385,7 @@ class Writer:
                 receipt=receipt,
                 links=tuple(links),
                 learnt=tuple(learnt),
+                unlinked=tuple(unlinked),
             )
         )
 

@@ -60,6 +60,7 @@ def _working(address: Address, value: Value) -> None:
     value["value"]
     if value["importance"] is not None:
         unit_interval("importance", value["importance"])
+    unit_interval("trust", value.get("trust", 1.0))
 
 
 def _conversation(address: Address, value: Value) -> None:

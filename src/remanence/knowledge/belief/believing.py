@@ -162,13 +162,14 @@ class _Writer:
     def _fact(self, stretch: Stretch) -> Fact:
         said = stretch.said
         claims = [one.claim for one in said]
+        best = max(said, key=_weight).claim
         return self._written(
-            max(said, key=_weight).claim,
+            best,
             claims,
             (stretch.start, stretch.end),
             (_began(stretch), _ended(stretch)),
             confidence=1 - math.prod(1 - one.confidence for one in claims),
-            trust=max(one.trust for one in claims),
+            trust=best.trust,
             sources=tuple(dict.fromkeys(one.memory for one in claims if one.memory)),
         )
 

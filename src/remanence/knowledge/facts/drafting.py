@@ -68,7 +68,7 @@ def denials(
             id=str(new_id()),
             denies=True,
             confidence=1.0,
-            trust=fact.trust,
+            trust=max(fact.trust, *(claim.trust for claim in claims)),
             began=_at(min(points)),
             ended=_at(max(points)),
             observed_at=at,

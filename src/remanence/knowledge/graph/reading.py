@@ -101,7 +101,8 @@ class GraphReading:
         view = self._view(
             self._reach(user_id, agent_id, session_id, include_shared), as_of, known_at
         )
-        ids = [id for id in view.known.members if wanted in (None, view.known.type_of(id))]
+        there = _listed(view, known_at)
+        ids = [id for id in there if wanted in (None, view.known.type_of(id))]
         matching = [id for id in ids if any(sought in fold(text) for text in view.texts_of(id))]
         matching.sort(key=view.weight)
         return [view.node(id) for id in matching[offset : offset + limit]]
@@ -270,7 +271,8 @@ class GraphReading:
         reach = self._reach(user_id, agent_id, session_id, include_shared)
         view = self._view(reach, as_of, known_at)
         start = None if about is None else self._found(view, reach, about, known_at)
-        return exported(_part(view, start, depth, together, limit), format)
+        part = _part(view, start, depth, together, limit, known_at)
+        return exported(part, format)
 
     def plot(
         self,
@@ -292,7 +294,7 @@ class GraphReading:
         reach = self._reach(user_id, agent_id, session_id, include_shared)
         view = self._view(reach, as_of, known_at)
         start = None if about is None else self._found(view, reach, about, known_at)
-        plotting.draw(_part(view, start, depth, together, limit), target)
+        plotting.draw(_part(view, start, depth, together, limit, known_at), target)
         return target
 
     def _reach(
@@ -361,11 +363,23 @@ class GraphReading:
         return [one for one in mentions if one.memory in there]
 
 
-def _part(view: View, start: str | None, depth: int, together: bool, limit: int) -> Subgraph:
+def _listed(view: View, known_at: datetime | None) -> list[str]:
+    """Entities that count now; what rests has names that only who asks for them is told."""
+    return [id for id in view.known.members if known_at is not None or view.counts(id)]
+
+
+def _part(
+    view: View,
+    start: str | None,
+    depth: int,
+    together: bool,
+    limit: int,
+    known_at: datetime | None,
+) -> Subgraph:
     check_limit(limit)
     whole("depth", depth, 1, MOST_DEPTH)
     ground = walking.Ground(view, None, truth_of("together", together))
     if start is not None:
         return walking.neighbourhood(ground, start, depth, limit)
-    best = dict.fromkeys(sorted(view.known.members, key=view.weight)[:limit])
+    best = dict.fromkeys(sorted(_listed(view, known_at), key=view.weight)[:limit])
     return view.part(best, ground.edges(best))

@@ -118,6 +118,16 @@ class View:
         spoken = self.spoken.talk.get(id, Talk()).memories
         return -spoken - len(self._facts.get(id, ())), -spoken, self.name(id)
 
+    def counts(self, id: str) -> bool:
+        """Whether it was given, or something speaks of it that takes part in recall."""
+        given = any(one.given for one in self.known.members[id])
+        return given or id in self.spoken.talk or id in self._said
+
+    @cached_property
+    def _said(self) -> frozenset[str | None]:
+        """Of whom a fact tells, whenever it held."""
+        return frozenset(id for one in self.known.facts for id in (one.subject_id, one.object_id))
+
     def node(self, id: str) -> Node:
         """An entity with all that holds of it."""
         first, *others = self.known.members[id]

@@ -12,6 +12,9 @@ from remanence.model.predicates import SAME_AS
 
 TITLES = ("dr", "mr", "mrs", "ms", "miss", "mx", "prof", "professor", "sir", "dame")
 TITLED = tuple(form for title in TITLES for form in (title, f"{title}."))
+# In hundredths of trust. Who is the same decides about all that is said of both, however sure that
+# is, so whoever is trusted less is not heard.
+LEAST = 50
 
 Pair = tuple[str, str]
 Words = tuple[str, ...]
@@ -22,11 +25,11 @@ def groups(
 ) -> dict[str, str]:
     """For each entity the one that stands for it: itself, if it is alone.
 
-    Entities are one by a `same as` claim that nobody took back. People of one user are also one by
-    name, unless somebody denied it: a name and the only longer one that begins with its words
-    ("Ana", "Ana Souza"), and names that differ in the title ("Dr. Ana Souza"). What others were
-    merged into stands for them. Where nothing was, a given entity does before a found one, then
-    the longest name, then the first known.
+    Entities are one by a `same as` claim that is trusted by half and that nobody took back. People
+    of one user are also one by name, unless somebody denied it: a name and the only longer one that
+    begins with its words ("Ana", "Ana Souza"), and names that differ in the title ("Dr. Ana
+    Souza"). What others were merged into stands for them. Where nothing was, a given entity does
+    before a found one, then the longest name, then the first known.
     """
     there = {one.id: one for one in entities}
     merges = _merges(claims, known_at)
@@ -70,7 +73,7 @@ def verdicts_of(claims: Iterable[Claim], known_at: datetime | None = None) -> di
 def _merges(claims: Iterable[Claim], known_at: datetime | None) -> list[Claim]:
     """What was known then of who is the same, and of who is not."""
     said = (one for one in claims if one.predicate == SAME_AS and one.value)
-    return [one for one in said if _is_known(one, known_at)]
+    return [one for one in said if level_of(one) >= LEAST and _is_known(one, known_at)]
 
 
 def _verdicts(merges: Iterable[Claim]) -> dict[Pair, bool]:

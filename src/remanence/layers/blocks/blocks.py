@@ -136,15 +136,19 @@ class Blocks:
         label: str,
         text: str,
         *,
+        version: int | None = None,
         user_id: str | None = None,
         agent_id: str | None = None,
         author: str | None = None,
         reason: str | None = None,
     ) -> Block:
-        """Add a text on a line of its own at the end."""
+        """Add a text on a line of its own at the end.
+
+        With `version`, here and in every edit: `Conflict` unless the block still is that one.
+        """
         more = accept.text_of("text", text)
         whose, by = Whose(label, user_id, agent_id), By(author, reason)
-        return self._edit(whose, lambda value: appended(value, more), "append", by)
+        return self._edit(whose, lambda value: appended(value, more), "append", by, version)
 
     def replace(
         self,
@@ -152,6 +156,7 @@ class Blocks:
         old: str,
         new: str,
         *,
+        version: int | None = None,
         user_id: str | None = None,
         agent_id: str | None = None,
         author: str | None = None,
@@ -162,13 +167,16 @@ class Blocks:
         if not was:
             raise InvalidInput("old is empty; give the text to replace, or use append.")
         whose, by = Whose(label, user_id, agent_id), By(author, reason)
-        return self._edit(whose, lambda value: replaced(label, value, was, becomes), "replace", by)
+        return self._edit(
+            whose, lambda value: replaced(label, value, was, becomes), "replace", by, version
+        )
 
     def insert(
         self,
         label: str,
         text: str,
         *,
+        version: int | None = None,
         line: int = -1,
         user_id: str | None = None,
         agent_id: str | None = None,
@@ -178,7 +186,9 @@ class Blocks:
         """Put a text before the line of that number, counted from 0; -1 is the end."""
         more = value_of("text", text)
         whose, by = Whose(label, user_id, agent_id), By(author, reason)
-        return self._edit(whose, lambda value: inserted(label, value, more, line), "insert", by)
+        return self._edit(
+            whose, lambda value: inserted(label, value, more, line), "insert", by, version
+        )
 
     def rethink(
         self,
@@ -194,21 +204,14 @@ class Blocks:
         """Write the whole block anew; with `version`, `Conflict` unless it still is that one."""
         whole = value_of("value", value)
 
-        def rethought(target: Target) -> Change:
-            if version is not None and version != target.seen:
-                raise Conflict(
-                    f"The block {label!r} has version {target.seen} now, not "
-                    f"{str(version)[:20]}; read it again."
-                )
-            return Change(replace(target.content, value=whole))
-
         whose, by = Whose(label, user_id, agent_id), By(author, reason)
-        return self._pen.write(self._finder.seen, whose, rethought, "rethink", by)
+        return self._edit(whose, lambda _: whole, "rethink", by, version)
 
     def configure(
         self,
         label: str,
         *,
+        version: int | None = None,
         limit: int | None = None,
         description: str | None = None,
         read_only: bool | None = None,
@@ -228,6 +231,7 @@ class Blocks:
             raise InvalidInput("Say what to change: limit, description or read_only.")
 
         def configured(target: Target) -> Change:
+            check_version(target, version)
             return Change(replace(target.content, **given))
 
         whose, by, frees = Whose(label, user_id, agent_id), By(author, reason), read_only is False
@@ -237,6 +241,7 @@ class Blocks:
         self,
         label: str,
         *,
+        version: int | None = None,
         erase: bool = False,
         user_id: str | None = None,
         agent_id: str | None = None,
@@ -249,10 +254,16 @@ class Blocks:
         """
         whose = Whose(label, user_id, agent_id)
         if accept.truth_of("erase", erase):
-            self._erase(self._finder.traced(whose), whose)
-        else:
-            by = By(author, reason)
-            self._pen.write(self._finder.seen, whose, _removed, "delete", by)
+            target = self._finder.traced(whose)
+            check_version(target, version)
+            self._erase(target, whose)
+            return
+
+        def removed(target: Target) -> Change:
+            check_version(target, version)
+            return _removed(target)
+
+        self._pen.write(self._finder.seen, whose, removed, "delete", By(author, reason))
 
     # -- versions
     # A deleted block has a history too. Where one would be seen before a living one, it is meant.
@@ -309,6 +320,7 @@ class Blocks:
         self,
         label: str,
         *,
+        version: int | None = None,
         user_id: str | None = None,
         agent_id: str | None = None,
         author: str | None = None,
@@ -318,30 +330,35 @@ class Blocks:
 
         Back before its first version there is no block: version 0 comes back then.
         """
-        return self._step(UNDO, Whose(label, user_id, agent_id), By(author, reason))
+        return self._step(UNDO, Whose(label, user_id, agent_id), By(author, reason), version)
 
     def redo(
         self,
         label: str,
         *,
+        version: int | None = None,
         user_id: str | None = None,
         agent_id: str | None = None,
         author: str | None = None,
         reason: str | None = None,
     ) -> Block:
         """Take back an undo; an edit in between ends what can be redone."""
-        return self._step(REDO, Whose(label, user_id, agent_id), By(author, reason))
+        return self._step(REDO, Whose(label, user_id, agent_id), By(author, reason), version)
 
     # -- inside
 
-    def _edit(self, whose: Whose, edit: Callable[[str], str], verb: str, by: By) -> Block:
+    def _edit(
+        self, whose: Whose, edit: Callable[[str], str], verb: str, by: By, version: int | None
+    ) -> Block:
         def edited(target: Target) -> Change:
+            check_version(target, version)
             return Change(replace(target.content, value=edit(target.content.value)))
 
         return self._pen.write(self._finder.seen, whose, edited, verb, by)
 
-    def _step(self, verb: str, whose: Whose, by: By) -> Block:
+    def _step(self, verb: str, whose: Whose, by: By, wanted: int | None) -> Block:
         def stepped(target: Target) -> Change:
+            check_version(target, wanted)
             editions = self._finder.editions(target)
             here = place(Step(one.version, one.verb, one.value.get("shows")) for one in editions)
             version = here.undo if verb == UNDO else here.redo
@@ -360,6 +377,15 @@ class Blocks:
         check_own(target, whose)
         check_free(target)
         self._store.put(self._tenant, [Discard(address=target.address)])
+
+
+def check_version(target: Target, version: int | None) -> None:
+    """Refuse to change a block that is not the version the caller saw."""
+    if version is not None and version != target.seen:
+        raise Conflict(
+            f"The block {target.address.name!r} has version {target.seen} now, not "
+            f"{str(version)[:20]}; read it again."
+        )
 
 
 def earlier_of(**moments: datetime | None) -> datetime | None:

@@ -32,7 +32,7 @@ from remanence.model.scope import Reach
 from remanence.ports.language_model import LanguageModel
 from remanence.ports.store import Store
 from remanence.remember.archiving import put_away
-from remanence.remember.draft import fields_of, record_of
+from remanence.remember.draft import fields_of, provenance, record_of
 from remanence.remember.messages import message_of
 from remanence.remember.removing import remove
 from remanence.remember.unmerging import bring_back
@@ -96,7 +96,9 @@ class Conversations:
         user_id: str | None = None,
         agent_id: str | None = None,
         source: str | None = None,
+        actor: str | None = None,
         trust: float = 1.0,
+        quarantined: bool = False,
         idempotency_key: str | None = None,
     ) -> builtins.list[MemoryRecord]:
         """Add messages at the end of a conversation, together or not at all; durable on return.
@@ -104,9 +106,11 @@ class Conversations:
         Each is {"role", "content"} and optionally "name", "at", "id", "metadata", "tool_calls",
         "tool_call_id". What memory itself had put into a prompt is cut out, and a message that
         was nothing else is passed over. What leaves the window is summarised, without a model.
+        Those that are `quarantined` are not part of the conversation until they are let in.
         """
         shared: dict[str, Any] = {"user_id": user_id, "agent_id": agent_id}
         shared |= {"session_id": named(session_id), "source": source, "trust": trust}
+        shared |= provenance(actor, quarantined)
         given = accept.several("messages", messages)
         read = [message_of(message, n, tools=True) for n, message in enumerate(given)]
         fields = [shared | fields_of(message) for message in read if message is not None]
@@ -114,7 +118,7 @@ class Conversations:
         if not records:
             return []
         stored = self._writer.insert(self._tenant, records, fields, idempotency_key)
-        if stored[0].id == records[0].id:
+        if stored[0].id == records[0].id and not quarantined:
             self._after(stored, self._thread(session_id, user_id))
         return stored
 

@@ -1,0 +1,164 @@
+"""Carrying out a purge, so that one that was cut off is completed by asking again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from remanence.clock import Clock
+from remanence.errors import Conflict, NotFound
+from remanence.layers.blocks.stored import stored
+from remanence.layers.purging.planning import BlockChange, Change, Plan, Planner, removals
+from remanence.layers.purging.undoing import VERB
+from remanence.layers.snapshots.packing import chunks
+from remanence.model.document import Discard, Put, Shelving
+from remanence.model.erasure import Asked, By, Erasure
+from remanence.model.memory import Association, MemoryRecord
+from remanence.model.purge import Blame, BlockReturn, Purged
+from remanence.model.scope import Reach
+from remanence.ports.store import Store
+from remanence.remember.writer import Writer
+
+BATCH = 256
+TRIES = 5
+
+Erase: TypeAlias = Callable[[Sequence[MemoryRecord], Asked], Erasure]
+
+
+class Purger:
+    """Takes back what somebody brought in: others' memories first, then what came from there.
+
+    In that order what followed from a memory can be found by it until it is undone. `dropped` hears
+    of memories that changed, `unlearn` of those that go.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        writer: Writer,
+        clock: Clock,
+        *,
+        erase: Erase,
+        unlearn: Callable[[Sequence[str]], object],
+        dropped: Callable[[Sequence[MemoryRecord]], object],
+    ) -> None:
+        self._store = store
+        self._writer = writer
+        self._clock = clock
+        self._erase = erase
+        self._unlearn = unlearn
+        self._dropped = dropped
+
+    def purge(
+        self, reach: Reach, blame: Blame, *, erase: bool, dry_run: bool, reason: str | None
+    ) -> Purged:
+        """Plan and do it; again on what others made of it, if they were faster."""
+        begun = Purged(dry_run=dry_run, erased=erase)
+        for _ in range(TRIES):
+            plan = Planner(self._store, reach, blame, erase=erase).plan()
+            begun = _joined(begun, _told(plan, erase))
+            if dry_run:
+                return begun
+            try:
+                receipt = self._done(plan, reach, blame, erase=erase, reason=reason)
+            except (Conflict, NotFound):
+                continue
+            return replace(begun, receipt=receipt)
+        raise Conflict("Others keep changing what is to be taken back; call purge again.")
+
+    def _done(
+        self, plan: Plan, reach: Reach, blame: Blame, *, erase: bool, reason: str | None
+    ) -> Erasure | None:
+        if plan.claims or plan.entities:  # first: what texts say that return is found in them anew
+            self._store.unknow(reach.tenant, plan.claims, plan.entities)
+        self._change(plan.changes, plan.left, reason)
+        self._edit(reach.tenant, plan.blocks, erase, reason)
+        for source, target, type in plan.links:
+            self._store.dissociate(reach.tenant, source, target, type)
+        receipt = None
+        if erase and plan.culprits:
+            receipt = self._erase(plan.culprits, _asked(reach, blame))
+        elif plan.culprits:
+            self._change(removals(plan.culprits), plan.left, reason)
+            self._unlearn([one.id for one in plan.culprits])
+        self._dropped([*(one.record for one in plan.changes), *plan.culprits])
+        return receipt
+
+    def _change(self, changes: Sequence[Change], leave: Container[str], reason: str | None) -> None:
+        """Give memories their values, and take along what tells of them, unless it is to stay."""
+        for some in chunks(changes, BATCH):
+            self._writer.revise_all(
+                [(one.record, one.values) for one in some],
+                verb=VERB,
+                reason=reason,
+                leave=leave,
+                links=[self._link(*link) for one in some for link in one.links],
+                unlinked=[link for one in some for link in one.unlinked],
+            )
+
+    def _link(self, source: str, target: str, type: str) -> Association:
+        at = self._clock.now()
+        return Association(source=source, target=target, type=type, strength=1.0, created_at=at)
+
+    def _edit(
+        self, tenant: str, blocks: Sequence[BlockChange], erase: bool, reason: str | None
+    ) -> None:
+        """Give blocks back; with `erase`, those that nobody else ever wrote go for good."""
+        at = self._clock.now()
+
+        def edit(one: BlockChange) -> Shelving:
+            address, version = one.document.address, one.document.version
+            if erase and one.to.content.deleted and not one.to.version:
+                return Discard(address=address, expected=version)
+            return Put(
+                address=address,
+                value=stored(one.to.content),
+                at=at,
+                verb=VERB,
+                reason=reason,
+                expected=version,
+                keep=True,
+            )
+
+        for some in chunks(blocks, BATCH):
+            self._store.put(tenant, [edit(one) for one in some])
+
+
+def _asked(reach: Reach, blame: Blame) -> Asked:
+    """What the receipt says; the labels are named, not told."""
+    given = [*blame.labels, *(n for n in ("since", "until") if getattr(blame, n) is not None)]
+    return Asked(
+        by=By.FILTERS, user_id=reach.user_id, all_users=reach.all_users, filters=tuple(given)
+    )
+
+
+def _told(plan: Plan, erase: bool) -> Purged:
+    gone = plan.culprits if erase else [one.record for one in removals(plan.culprits)]
+    return Purged(
+        dry_run=False,
+        erased=erase,
+        removed=tuple(one.id for one in gone),
+        reverted=tuple(one.record.id for one in plan.changes if not one.returns),
+        returned=tuple(one.record.id for one in plan.changes if one.returns),
+        blocks=tuple(_return(one) for one in plan.blocks),
+        claims=tuple(plan.claims),
+        links=tuple(plan.links),
+        kept=tuple(plan.kept),
+    )
+
+
+def _joined(before: Purged, more: Purged) -> Purged:
+    """What was begun and what was found to do then, each once."""
+    names = ("removed", "reverted", "returned", "blocks", "claims", "links", "kept")
+    both: dict[str, Any] = {
+        name: tuple(dict.fromkeys((*getattr(before, name), *getattr(more, name)))) for name in names
+    }
+    return replace(before, **both)
+
+
+def _return(one: BlockChange) -> BlockReturn:
+    at = one.document.address
+    return BlockReturn(
+        label=at.name, version=one.to.version, user_id=at.user_id, agent_id=at.agent_id
+    )
