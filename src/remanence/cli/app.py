@@ -6,8 +6,21 @@ from typing import Annotated
 
 import typer
 
-from remanence import __version__
-from remanence.cli import bench, chat, copying, demo, migrating, settings, transfer, worker
+from remanence.version import __version__
+from remanence.cli import (
+    bench,
+    chat,
+    copying,
+    demo,
+    encrypting,
+    keys,
+    mcp,
+    migrating,
+    serving,
+    settings,
+    transfer,
+    worker,
+)
 from remanence.cli.commands import add_operations
 from remanence.cli.common import Config, Database, Opening, Tenant
 
@@ -44,10 +57,14 @@ chat.add_to(app)
 transfer.add_to(app)
 copying.add_to(app)
 migrating.add_to(app)
+encrypting.add_to(app)
 settings.add_to(app)
 demo.add_to(app)
 bench.add_to(app)
 worker.add_to(app)
+serving.add_to(app)
+mcp.add_to(app)
+keys.add_to(app)
 
 
 def main() -> None:

@@ -1,0 +1,181 @@
+"""`rem mcp`: the memory as an MCP server on stdin and stdout, and its entry in clients' files."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
+
+import typer
+
+from remanence.cli import terminal
+from remanence.cli.common import AsJson, Database, Opening, Tenant, opening
+from remanence.cli.outcome import Form, answer, form_of, guarded
+from remanence.errors import ConfigError, InvalidInput
+
+if TYPE_CHECKING:
+    from remanence.server.mcp.clients import Installed
+
+HELP = "MCP: the memory for Claude, Cursor, VS Code, Codex. Without a verb, it serves on stdin."
+
+
+class Profile(StrEnum):
+    """Which tools are shown."""
+
+    DEFAULT = "default"
+    GRAPH = "graph"
+    FULL = "full"
+
+
+class ClientName(StrEnum):
+    """The clients whose files are known."""
+
+    CLAUDE_DESKTOP = "claude-desktop"
+    CLAUDE_CODE = "claude-code"
+    CURSOR = "cursor"
+    CODEX = "codex"
+    VSCODE = "vscode"
+
+
+class Where(StrEnum):
+    """Whose file."""
+
+    USER = "user"
+    PROJECT = "project"
+
+
+Tools = Annotated[
+    Profile | None,
+    typer.Option("--tools", help="which tools: default, graph (the reference server's) or full"),
+]
+User = Annotated[
+    str | None, typer.Option("--user-id", "-u", help="the user meant when a call names none")
+]
+Agent = Annotated[
+    str | None, typer.Option("--agent-id", "-a", help="the agent meant when a call names none")
+]
+Session = Annotated[
+    str | None, typer.Option("--session-id", "-s", help="the conversation, likewise")
+]
+Named = Annotated[ClientName, typer.Option("--client", help="the client to install it in")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", "-n", help="change nothing, show what would be written")
+]
+Scope = Annotated[Where, typer.Option("--scope", help="for you everywhere, or for this folder")]
+File = Annotated[
+    Path | None, typer.Option("--config-file", help="the client's file, if it lies elsewhere")
+]
+EntryName = Annotated[str, typer.Option("--name", help="what the client calls the server")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands."""
+    group = typer.Typer(help=HELP)
+    group.callback(invoke_without_command=True, help=HELP)(_serve)
+    group.command("install")(_install)
+    app.add_typer(group, name="mcp", rich_help_panel="Server")
+
+
+def _serve(
+    context: typer.Context,
+    tools: Tools = None,
+    user_id: User = None,
+    agent_id: Agent = None,
+    session_id: Session = None,
+    database: Database = None,
+    tenant: Tenant = None,
+) -> None:
+    asked = opening(context, database, tenant)
+    if context.invoked_subcommand is not None:
+        context.obj = asked
+        return
+    with guarded(Form.HUMAN):
+        serve_stdio = _loaded()
+        settings = asked.settings()
+        given = {"user_id": user_id, "agent_id": agent_id, "session_id": session_id}
+        scope = {name: text for name, text in given.items() if text}
+        with asked.memory() as memory:
+            serve_stdio(memory, settings, profile=tools or settings.tools, scope=scope)
+
+
+def _loaded() -> Callable[..., None]:
+    try:
+        from remanence.server.mcp.stdio import serve_stdio
+    except ModuleNotFoundError as error:
+        raise ConfigError("MCP needs more: pip install 'remanence[server]'") from error
+    return serve_stdio
+
+
+def _install(
+    context: typer.Context,
+    client: Named,
+    scope: Scope = Where.USER,
+    dry_run: DryRun = False,
+    tools: Tools = None,
+    user_id: User = None,
+    agent_id: Agent = None,
+    name: EntryName = "remanence",
+    config_file: File = None,
+    as_json: AsJson = False,
+    database: Database = None,
+    tenant: Tenant = None,
+) -> None:
+    """Tell a client of this memory: its file gains one entry, and keeps all else."""
+    form = form_of(as_json)
+    with guarded(form):
+        from remanence.server.mcp.clients import CLIENTS, install
+
+        chosen = CLIENTS[client.value]
+        command, *before = _program()
+        asked = opening(context, database, tenant)
+        options = {"--tools": tools, "--user-id": user_id, "--agent-id": agent_id}
+        args = (*before, *_everywhere(asked), "mcp", *_spelled(options))
+        file = config_file or chosen.file(scope.value)
+        done = install(chosen, file, name, chosen.entry(command, args), dry_run=dry_run)
+        answer(done, form, None, _show)
+
+
+def _program() -> list[str]:
+    """How a client starts `rem`: by its whole path, as it may know another PATH than a shell."""
+    own = Path(sys.argv[0])
+    found = str(own.resolve()) if own.name == "rem" and own.exists() else shutil.which("rem")
+    if found:
+        return [found]
+    return [sys.executable, "-c", "from remanence.cli.app import main; main()"]
+
+
+def _everywhere(asked: Opening) -> list[str]:
+    """Which memory, so that the client finds the same one from wherever it starts."""
+    config = str(Path(asked.config).resolve()) if asked.config else None
+    database = None if config and not asked.database else _address(asked.settings().database)
+    return _spelled({"--config": config, "--db": database, "--tenant": asked.tenant})
+
+
+def _address(database: str) -> str | None:
+    if "://" not in database:
+        return str(Path(database).expanduser().resolve()) if database else None
+    if urlsplit(database).password:
+        raise InvalidInput(
+            "The database's address holds a password, which does not belong into a client's "
+            "file: put the address into a settings file and pass `rem --config FILE mcp install`."
+        )
+    return database
+
+
+def _spelled(options: dict[str, str | None]) -> list[str]:
+    return [part for name, value in options.items() if value for part in (name, str(value))]
+
+
+def _show(done: Installed) -> None:
+    if done.dry_run or not done.changed:
+        would = "would be added to" if done.changed else "is already in"
+        terminal.stderr().print(f"This {would} {terminal.shown(str(done.file))}:", soft_wrap=True)
+        terminal.write_line(terminal.shown(done.snippet.rstrip()))
+        return
+    terminal.write_line(terminal.shown(f"Added to {done.file}. Restart the client."))
+    if done.backup is not None:
+        terminal.write_line(terminal.shown(f"The file as it was: {done.backup}"))

@@ -1,0 +1,111 @@
+"""MCP over HTTP at `/mcp`: stateless, answers in plain JSON, loaded when somebody first asks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from remanence.config import Settings
+from remanence.server.calls import Calls
+from remanence.server.door import Door
+from remanence.server.guard import MB, allowed_hosts, allowed_origins
+from remanence.server.mcp.visitor import visitor_of
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+    from mcp.server.transport_security import TransportSecuritySettings
+
+PATHS = ("/mcp", "/mcp/")
+
+
+class McpApp:
+    """The ASGI app behind `/mcp`. The SDK is loaded with the first request, not at start."""
+
+    def __init__(self, door: Door, calls: Calls, settings: Settings) -> None:
+        self._door = door
+        self._calls = calls
+        self._settings = settings
+        self._starting = asyncio.Lock()
+        self._over = asyncio.Event()
+        self._app: ASGIApp | None = None
+        self._running: asyncio.Task[None] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        async with self._starting:
+            if self._app is None:
+                self._app = await self._started()
+        await self._app(scope, receive, send)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Hold this open for as long as the server runs; calls under way end with it."""
+        try:
+            yield
+        finally:
+            self._over.set()
+            if self._running is not None:
+                await self._running
+
+    async def _started(self) -> ASGIApp:
+        manager = await asyncio.to_thread(self._made)
+        ready = asyncio.Event()
+        self._running = asyncio.create_task(self._run(manager, ready))
+        await ready.wait()
+        return manager.handle_request
+
+    def _made(self) -> StreamableHTTPSessionManager:
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+        from remanence.server.mcp.server import make_mcp
+
+        wanted = self._settings
+        server = make_mcp(self._door, self._calls, profile=wanted.tools, visitor_of=visitor_of)
+        return StreamableHTTPSessionManager(
+            server,
+            json_response=True,
+            stateless=True,
+            security_settings=security(wanted),
+            max_request_body_size=max(1, int(wanted.max_body_mb * MB)),
+        )
+
+    async def _run(self, manager: StreamableHTTPSessionManager, ready: asyncio.Event) -> None:
+        """In a task of its own: what opens the manager must be what closes it."""
+        async with manager.run():
+            ready.set()
+            await self._over.wait()
+
+
+def mount_mcp(app: FastAPI) -> None:
+    """Put MCP at `/mcp` of a server; its lifespan holds it open."""
+    state = app.state
+    own = McpApp(state.door, state.calls, state.settings)
+    app.router.routes.extend(Route(path, endpoint=own) for path in PATHS)
+    state.closing.append(lambda _: own.running())
+
+
+def security(settings: Settings) -> TransportSecuritySettings:
+    """The SDK's own check of Host and Origin, with the guard's lists.
+
+    It knows no `*.name`; where one is set, the guard alone checks.
+    """
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    hosts = allowed_hosts(settings)
+    own = [
+        f"{scheme}://{host}{port}"
+        for scheme in ("http", "https")
+        for host in hosts
+        for port in ("", ":*")
+    ]
+    return TransportSecuritySettings(
+        enable_dns_rebinding_protection=not any(host.startswith("*.") for host in hosts),
+        allowed_hosts=[f"{host}{port}" for host in hosts for port in ("", ":*")],
+        allowed_origins=[*own, *allowed_origins(settings)],
+    )
