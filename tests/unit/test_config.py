@@ -78,6 +78,7 @@ UNLIKE_64 = {
     "forget_importance": "0.5",
     "forget_active_days": "True",
     "text_codec": "lz4",
+    "encryption_key": "64" * 8,
 }
 
 
@@ -276,8 +277,9 @@ def test_an_address_is_shown_without_its_password(url: str, told: str) -> None:
 
 
 def test_settings_do_not_tell_their_secrets() -> None:
-    secrets = ("database", "cache_url", "embedder_key", "index_key")
-    assert "s3cret" not in repr(Settings(**dict.fromkeys(secrets, "s3cret")))
+    secrets = ("database", "cache_url", "embedder_key", "index_key", "encryption_key")
+    told = repr(Settings(**dict.fromkeys(secrets, "s3cret of 16 letters")))
+    assert "s3cret" not in told
 
 
 def test_the_settings_of_sleep_make_its_policy() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import unquote
@@ -157,9 +157,12 @@ def _stores(
 
 def _open(url: str, config: str | None) -> Store:
     from remanence.config import load_settings
-    from remanence.wiring import open_store
+    from remanence.wiring import is_server, open_store
 
-    return open_store(load_settings({"database": url}, file=config))
+    settings = load_settings({"database": url}, file=config)
+    if is_server(url):  # the key is the file's, whichever side that is
+        settings = replace(settings, encryption_key="", encryption_key_file="")
+    return open_store(settings)
 
 
 def _file(url: str) -> str | None:

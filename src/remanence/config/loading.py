@@ -26,6 +26,7 @@ ENVIRONMENT_ALIASES = {
     "FAISS_INDEX_PATH": "index_path",
     "EMBEDDING_MODEL": "embedder",
     "USE_GPU": "device",
+    "OTEL_EXPORTER_OTLP_ENDPOINT": "otel_endpoint",
 }
 FILE_ALIASES = {
     "memory.sqlite.database": "database",
@@ -58,6 +59,19 @@ def load_settings(
         {name: value for name, value in (overrides or {}).items() if value is not None}
     )
     return Settings(**{name: _typed(name, value) for name, value in merged.items()})
+
+
+def as_environment(settings: Settings) -> dict[str, str]:
+    """Environment variables under which another process has these settings."""
+    told = {name: str(getattr(settings, name)) for name in _names()}
+    return {f"{PREFIX}{name.upper()}": value for name, value in told.items() if value}
+
+
+def hand_over(settings: Settings) -> None:
+    """Let processes that this one starts have the same settings, whatever was set before."""
+    for name in _names():
+        os.environ.pop(f"{PREFIX}{name.upper()}", None)
+    os.environ.update(as_environment(settings))
 
 
 def origins(
@@ -154,7 +168,8 @@ def _typed(name: str, value: Any) -> Any:
         return _switch(value) if wanted is bool else wanted(value)
     except (TypeError, ValueError, OverflowError):
         what = "on or off" if wanted is bool else f"a {wanted.__name__}"
-        raise ConfigError(f"{name} must be {what}; got {value!r}.") from None
+        got = "a value of another kind" if name.endswith("_key") else repr(value)
+        raise ConfigError(f"{name} must be {what}; got {got}.") from None
 
 
 def _switch(value: object) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import platformdirs
 
+from remanence.config.keys import SHORTEST_KEY, accepted_key, key_in
 from remanence.errors import ConfigError
 from remanence.model.block import block_label, block_limit
 from remanence.model.sleep import ForgetPolicy, SleepPolicy
@@ -60,6 +61,8 @@ class Settings:
     index_path: str = ""
     max_memory_mb: float = 90.0
     durability: str = "full"
+    encryption_key: str = field(default="", repr=False)
+    encryption_key_file: str = ""
     busy_timeout_s: float = 10.0
     max_text: int = 1_000_000
     importance_weight: float = 0.2
@@ -81,6 +84,25 @@ class Settings:
     cool_after_days: float = 90.0
     cold_after_days: float = 365.0
     text_codec: str = "zstd"
+    host: str = "127.0.0.1"
+    port: int = 8005
+    workers: int = 1
+    calls: int = 4
+    hosts: str = ""
+    origins: str = ""
+    max_body_mb: float = 10.0
+    rate_limit: int = 12_000
+    redact: str = ""
+    jwt_issuer: str = ""
+    jwt_audience: str = ""
+    jwt_keys: str = ""
+    jwt_tenant: str = "tenant"
+    upstream_url: str = field(default="", repr=False)
+    upstream_key: str = field(default="", repr=False)
+    proxy_tokens: int = 1_000
+    tools: str = "default"
+    log_format: str = "text"
+    otel_endpoint: str = ""
 
     def __post_init__(self) -> None:
         _choice("device", self.device, ("cpu", "cuda", "auto"))
@@ -102,6 +124,10 @@ class Settings:
         self.block_limits  # noqa: B018 - a setting that cannot be read is refused here
         _choice("name_finder", self.name_finder, ("rules", "spacy"))
         _choice("durability", self.durability, ("full", "normal"))
+        if self.encryption_key and self.encryption_key_file:
+            raise ConfigError("Give encryption_key or encryption_key_file, not both.")
+        if self.encryption_key:
+            accepted_key(self.encryption_key)
         _between("max_memory_mb", self.max_memory_mb, 8, 1_000_000)
         _between("busy_timeout_s", self.busy_timeout_s, 0, 3600)
         _between("threads", self.threads, 0, 1024)
@@ -118,11 +144,29 @@ class Settings:
             _between(name, getattr(self, name), 0, 36_500)
         _between("forget_uses", self.forget_uses, 0, 1_000_000)
         _between("idle_s", self.idle_s, 0, 86_400)
+        _between("port", self.port, 0, 65_535)
+        _between("workers", self.workers, 1, 256)
+        _between("calls", self.calls, 1, 256)
+        _between("max_body_mb", self.max_body_mb, 0.001, 10_000)
+        _between("rate_limit", self.rate_limit, 0, 10_000_000)
+        _between("proxy_tokens", self.proxy_tokens, 50, 1_000_000)
+        _choice("tools", self.tools, ("default", "graph", "full"))
+        _choice("log_format", self.log_format, ("text", "json"))
 
     @property
     def database_url(self) -> str:
         """Where the memories live: as set, or a file in the user's data directory."""
         return self.database or str(Path(platformdirs.user_data_dir("remanence")) / "memory.db")
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether a key is set."""
+        return bool(self.encryption_key or self.encryption_key_file)
+
+    @property
+    def store_key(self) -> str:
+        """The key of the database's file, read where it is kept; empty: it is not encrypted."""
+        return key_in(self.encryption_key_file) if self.encryption_key_file else self.encryption_key
 
     @property
     def block_limits(self) -> dict[str, int]:
@@ -215,6 +259,10 @@ HELP: Mapping[str, str] = {
     "index_path": "file of the vector index; empty: beside the database",
     "max_memory_mb": "index, caches and buffers together; `stats` reports what is used",
     "durability": "full: nothing acknowledged is lost in a power cut; normal: the last may be",
+    "encryption_key": "the key of an encrypted SQLite file, with apsw-sqlite3mc in the place of "
+    f"apsw: {SHORTEST_KEY} characters or more, e.g. of `openssl rand -base64 32`; empty: not "
+    "encrypted",
+    "encryption_key_file": "a file whose first line is that key, and that only its owner may read",
     "busy_timeout_s": "how long a write waits for another process",
     "max_text": "longest text of one memory, in characters",
     "importance_weight": "how much importance adds to a score",
@@ -236,6 +284,30 @@ HELP: Mapping[str, str] = {
     "erase_after_days": "erase what a rule archived, so many days later; 0: never",
     "cool_after_days": "texts are compressed and vectors kept in 4 bits after so many days unused",
     "cold_after_days": "vectors are kept in 1 bit after so many days unused",
+    "host": "the address that `rem serve` listens at; any but a loopback one needs keys",
+    "port": "the port that `rem serve` listens at; 0 takes a free one",
+    "workers": "processes that serve the same store",
+    "calls": "calls that one process works on at the same time",
+    "hosts": "further names under which the server may be called, with commas; `*.name` for all "
+    "below one; always: the loopback names and `host`",
+    "origins": "web pages that may call the server from a browser, with commas: "
+    "`https://app.example`; empty: none",
+    "max_body_mb": "largest body of a request; imports stream past it",
+    "rate_limit": "calls a minute for each key; 0: no limit",
+    "redact": "private data to take out of what a server's callers write: email, phone, card, "
+    "iban, ip, ssn or all, with commas; empty: nothing",
+    "jwt_issuer": "accept tokens of this issuer (OpenID Connect) besides keys; empty: none",
+    "jwt_audience": "the audience that such tokens must name",
+    "jwt_keys": "a file or address of the issuer's public keys (JWKS); empty: found by the issuer",
+    "jwt_tenant": "the claim that names the tenant",
+    "upstream_url": "an OpenAI-compatible endpoint that the proxy passes chats on to, e.g. "
+    "`http://127.0.0.1:11434/v1`; empty: no proxy",
+    "upstream_key": "the endpoint's API key; empty: the caller's own is not passed on either",
+    "proxy_tokens": "so many tokens of memories at most in a proxied chat",
+    "tools": "which tools MCP shows: default, graph (the reference memory server's nine) or full",
+    "log_format": "how the server logs: text or json",
+    "otel_endpoint": "where the server sends traces (OTLP over HTTP, with the `otel` extra), e.g. "
+    "`http://127.0.0.1:4318`; empty: nowhere",
     "text_codec": "how old texts are compressed: zstd, or lz4 or snappy with the `codecs` extra",
 }
 

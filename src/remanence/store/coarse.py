@@ -53,7 +53,7 @@ def coarser(vectors: Sequence[bytes], dimension: int, bits: int) -> list[bytes]:
 def opened(vectors: Sequence[bytes], dimension: int) -> list[bytes]:
     """The vectors as `quantised` lays them out, whatever their form; others as they are."""
     found = list(vectors)
-    if dimension < LEAST_DIMENSION:
+    if dimension < LEAST_DIMENSION or {*map(len, found)} == {vector_bytes(dimension, 8)}:
         return found
     for bits, values_of in ((4, _from_four), (1, _from_one)):
         size = vector_bytes(dimension, bits)
@@ -67,8 +67,10 @@ def opened(vectors: Sequence[bytes], dimension: int) -> list[bytes]:
     return found
 
 
-def opened_pieces(pieces: Sequence[StoredPiece], dimension: int) -> list[StoredPiece]:
+def opened_pieces(pieces: list[StoredPiece], dimension: int) -> list[StoredPiece]:
     """The pieces with their vectors as `quantised` lays them out."""
+    if {len(piece.vector) for piece in pieces} == {vector_bytes(dimension, 8)}:
+        return pieces
     vectors = opened([piece.vector for piece in pieces], dimension)
     return [
         piece if vector is piece.vector else piece._replace(vector=vector)

@@ -34,7 +34,11 @@ def tombstones_of(settings: Settings) -> Tombstones | None:
     if is_server(settings.database_url):
         return None
     path = database_path(settings.database_url)
-    return None if path == MEMORY else Tombstones(Path(f"{path}{SUFFIX}"))
+    if path == MEMORY:
+        return None
+    from remanence.wiring.tombstones import tombstones_at
+
+    return tombstones_at(Path(f"{path}{SUFFIX}"), settings.store_key)
 
 
 def make_eraser(

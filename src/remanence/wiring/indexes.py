@@ -25,11 +25,21 @@ def index_kind(settings: Settings) -> str:
         return "pgvector" if server else "bits"
     if kind == "pgvector" and not server:
         raise ConfigError("index=pgvector needs a postgresql:// database; leave index out.")
+    if kind == "chroma" and settings.encrypted and "://" not in settings.index_url:
+        raise ConfigError(
+            "Chroma would keep vectors in a folder that is not encrypted; leave index out, or give "
+            "index_url the http:// address of a server."
+        )
     return kind
 
 
 def index_file(settings: Settings) -> Path | None:
-    """The file of the bits index: as set, else beside a database that is a file."""
+    """The file of the bits index: as set, else beside a database that is a file.
+
+    With a key there is none: nothing would encrypt it, and the store can make the index again.
+    """
+    if settings.encrypted:
+        return None
     if settings.index_path:
         return Path(os.path.expanduser(settings.index_path))
     path = _file(settings)
@@ -50,6 +60,7 @@ def make_index(
             file=index_file(settings),
             identity=store.identity,
             budget_bytes=budget_bytes,
+            spill=not settings.encrypted,
         )
 
     match index_kind(settings):

@@ -26,16 +26,23 @@ def open_store(settings: Settings, *, migrate: bool = False) -> Store:
 
     `migrate` brings its schema up to date whatever the settings say.
     """
+    key = key_of(settings)
     if is_server(settings.database_url):
         return open_postgres(settings, migrate=migrate or settings.migrate == "auto")
     from remanence.store.sqlite import SqliteStore
+    from remanence.store.sqlite.encrypting import sweep
 
-    return SqliteStore(
-        database_path(settings.database_url),
+    path = database_path(settings.database_url)
+    store = SqliteStore(
+        path,
         durability=settings.durability,
         busy_timeout_s=settings.busy_timeout_s,
         cache_mb=max(1, round(settings.max_memory_mb * PAGES_SHARE / CONNECTIONS)),
+        key=key,
     )
+    if path != MEMORY:
+        sweep(Path(path))
+    return store
 
 
 def open_postgres(settings: Settings, *, migrate: bool) -> PostgresStore:
@@ -101,6 +108,7 @@ def restore_store(source: Path, settings: Settings, receipts: Path | None = None
 
 
 def _restore(source: Path, settings: Settings, inherit: Inherit) -> None:
+    key = key_of(settings)
     if is_server(settings.database_url):
         from remanence.store.postgres import restore as restore_postgres
 
@@ -117,7 +125,19 @@ def _restore(source: Path, settings: Settings, inherit: Inherit) -> None:
     path = database_path(settings.database_url)
     if path == MEMORY:
         raise ConfigError("A backup is restored into a file; give --db a path.")
-    return restore(source, Path(path), inherit)
+    return restore(source, Path(path), inherit, key=key)
+
+
+def key_of(settings: Settings) -> str:
+    """The key of the database's file, empty if it has none; a server takes none."""
+    if is_server(settings.database_url):
+        if settings.encrypted:
+            raise ConfigError(
+                "encryption_key is for a SQLite file; for PostgreSQL, leave it out and encrypt the "
+                "disk of the server."
+            )
+        return ""
+    return settings.store_key
 
 
 def is_server(url: str) -> bool:

@@ -19,6 +19,7 @@ from remanence.index.ranking import best, together
 from remanence.model.embedding import Fingerprint, FloatArray
 from remanence.ports.store import Keys, Progress
 from remanence.ports.vector_index import IndexStats, Nearest
+from remanence.turns import computing
 
 _ATTEMPTS = 3
 _RESCORE_OF = 100_000
@@ -33,7 +34,8 @@ class BitsIndex:
     `limit`. Past `budget_bytes`, partitions not used lately are dropped, and one that is too large
     by itself keeps its sign bits in a file and 4 bytes a vector in memory; what is found stays the
     same. Reading or writing `file`, which holds the sign bits between runs, takes one partition's
-    for a moment. `identity` is the store's.
+    for a moment. `identity` is the store's. Without `spill`, a partition
+    that is too large for the budget stays in memory all the same.
     """
 
     def __init__(
@@ -46,9 +48,12 @@ class BitsIndex:
         small: int = 4096,
         rescore: int = 160,
         budget_bytes: int = 64 << 20,
+        spill: bool = True,
     ) -> None:
         self._source, self._fingerprint, self._rescore = source, fingerprint, rescore
-        self._shelf = Shelf(source, Owner(identity, fingerprint), file, small, budget_bytes)
+        self._shelf = Shelf(
+            source, Owner(identity, fingerprint), file, small, budget_bytes, spill=spill
+        )
         self._lock = threading.Lock()
         self._closed = False
 
@@ -133,7 +138,8 @@ class BitsIndex:
     ) -> Nearest:
         if allowed is not None:
             held = held.among(allowed)
-        return together(held.estimates(query, limit), held.rows.scored(query))
+        with computing():
+            return together(held.estimates(query, limit), held.rows.scored(query))
 
     def _wanted(self, rows: int, limit: int) -> int:
         grown = round(self._rescore * math.sqrt(rows / _RESCORE_OF))

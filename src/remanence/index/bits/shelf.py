@@ -35,10 +35,17 @@ class Shelf:
     """Partitions by number, each at its own position of its own feed."""
 
     def __init__(
-        self, source: Source, owner: Owner, file: Path | None, small: int, budget: int
+        self,
+        source: Source,
+        owner: Owner,
+        file: Path | None,
+        small: int,
+        budget: int,
+        *,
+        spill: bool = True,
     ) -> None:
         self._source, self._owner, self._file = source, owner, file
-        self._small, self._budget = small, budget
+        self._small, self._budget, self._spill = small, budget, spill
         self._held: OrderedDict[int, Held] = OrderedDict()
         self._bytes = 0
         self._cached: CacheFile | None = None
@@ -163,7 +170,8 @@ class Shelf:
         What is too large even so (whole rows of a small partition) is made again at each search.
         """
         self._release(number)
-        if held.partition.nbytes > self._budget and len(held.partition.bits):
+        too_large = held.partition.nbytes > self._budget and len(held.partition.bits)
+        if too_large and self._spill:
             folder = None if self._file is None else self._file.parent
             held = Held(held.partition.spilled(folder), held.position)
         self._held[number] = held

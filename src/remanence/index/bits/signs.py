@@ -104,32 +104,19 @@ def joined(parts: Sequence[SignBits]) -> SignBits:
 
 def distances(planes: Planes | StoredPlanes, words: NDArray[np.uint64]) -> NDArray[np.uint16]:
     """Hamming distance of every row to the query's words."""
-    rows = planes.shape[1]
-    out = np.zeros(rows, np.uint16)
-    room = (
-        np.empty(min(rows, BLOCK_ROWS), np.uint64),
-        np.empty((2, min(rows, BLOCK_ROWS)), np.uint8),
-    )
-    for start in range(0, rows, BLOCK_ROWS):
+    out = np.zeros(planes.shape[1], np.uint16)
+    for start in range(0, len(out), BLOCK_ROWS):
         chunk = slice(start, start + BLOCK_ROWS)
-        _add_distances(planes[:, chunk], words, out[chunk], *room)
+        _add_distances(planes[:, chunk], words[:, None], out[chunk])
     return out
 
 
-def _add_distances(
-    planes: Planes,
-    words: NDArray[np.uint64],
-    out: NDArray[np.uint16],
-    differing: NDArray[np.uint64],
-    counts: NDArray[np.uint8],
-) -> None:
-    differing, (total, count) = differing[: len(out)], counts[:, : len(out)]
+def _add_distances(planes: Planes, words: NDArray[np.uint64], out: NDArray[np.uint16]) -> None:
+    """Several words at a time: each call gives other threads a turn, and waits for its own."""
     for first in range(0, len(words), _WORDS_PER_BYTE_SUM):
-        total.fill(0)
-        for word in range(first, min(first + _WORDS_PER_BYTE_SUM, len(words))):
-            np.bitwise_xor(planes[word], words[word], out=differing)
-            np.add(total, np.bitwise_count(differing, out=count), out=total)
-        np.add(out, total, out=out)
+        some = slice(first, first + _WORDS_PER_BYTE_SUM)
+        counts = np.bitwise_count(planes[some] ^ words[some])
+        np.add(out, np.add.reduce(counts, axis=0, dtype=np.uint8), out=out)
 
 
 def closest(found: NDArray[np.uint16], wanted: int) -> RowNumbers:

@@ -32,7 +32,7 @@ from remanence.store.sqlite.dictionaries import Dictionaries
 from remanence.store.sqlite.erasing import Eraser
 from remanence.store.sqlite.filters import reached, statement
 from remanence.store.sqlite.numbers import bound, parsed
-from remanence.store.sqlite.statements import fetch_all, run
+from remanence.store.sqlite.statements import fetch_all, only_row, run
 from remanence.store.sqlite.writing import Writing
 
 _CHUNK = 500
@@ -178,7 +178,7 @@ class SqliteArchive:
             return [(row[0], self._database.record(connection, row)) for row in rows]
 
     def _row(self, connection: apsw.Connection, tenant: str, id: str) -> Row | None:
-        row: Row | None = run(connection, "memory_by_id", (packed_id(id),)).fetchone()
+        row: Row | None = only_row(run(connection, "memory_by_id", (packed_id(id),)))
         if row is None or self._database.owner(connection, row[1])[0] != tenant:
             return None
         return row

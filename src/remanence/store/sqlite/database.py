@@ -11,7 +11,14 @@ from remanence.model.memory import MemoryRecord
 from remanence.model.scope import Reach
 from remanence.store.rows import RECORD_WIDTH, Owner, Row, record_of, row_digest, spelled_id
 from remanence.store.sqlite.connections import Connections
-from remanence.store.sqlite.opening import Settings, check_library, create_file
+from remanence.store.sqlite.keys import check_ciphers
+from remanence.store.sqlite.opening import (
+    IN_MEMORY,
+    Settings,
+    begin_file,
+    check_library,
+    create_file,
+)
 from remanence.store.sqlite.schema import meta, prepare
 from remanence.store.sqlite.statements import fetch_value, run
 
@@ -21,7 +28,10 @@ class Database:
 
     def __init__(self, path: str, settings: Settings) -> None:
         check_library()
+        if path != IN_MEMORY:
+            check_ciphers(settings.key)
         create_file(path)
+        begin_file(path, settings)
         self.path = path
         self.words = settings.words
         self.connections = Connections(path, settings)

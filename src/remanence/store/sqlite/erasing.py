@@ -32,8 +32,9 @@ class Eraser:
         with self._connections.writing() as connection:
             run(connection, "rebuild_words")
         with self._connections.alone() as connection:
-            # A rewrite in memory would need as much of it as the file is long.
-            connection.pragma("temp_store", _ON_DISK)
+            # In memory it takes as much as the file is long; on disk it is not encrypted.
+            encrypted = bool(self._connections.settings.key)
+            connection.pragma("temp_store", _IN_MEMORY if encrypted else _ON_DISK)
             try:
                 connection.execute("VACUUM")
             finally:

@@ -24,6 +24,6 @@ def bound_ids(ids: Iterable[bytes]) -> apsw.CArrayBinding | None:
 
 def parsed(joined: str | None) -> Keys:
     """The numbers that `group_concat` joined; 3 times as fast as reading a row for each."""
-    if joined is None:
+    if not joined:
         return np.empty(0, np.int64)
     return np.fromstring(joined, np.int64, sep=",")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import apsw
 
 from remanence.errors import ConfigError, StoreError, StoreVersion
 from remanence.store.sqlite.faults import translated
+from remanence.store.sqlite.keys import check_fits, unlock
 from remanence.store.sqlite.words import register
 from remanence.store.words import Words
 
@@ -22,17 +24,22 @@ OLDEST_LIBRARY = (3, 51, 3)
 _SYNCHRONOUS = {"OFF": 0, "NORMAL": 1, "FULL": 2}
 _WAL_BYTES_KEPT = 8 << 20
 _INCREMENTAL = 2
+_BEGINNINGS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How connections are opened. `vfs` names a registered SQLite file system."""
+    """How connections are opened. `vfs` names a registered SQLite file system.
+
+    `key` encrypts the file; a database in memory has none.
+    """
 
     durability: str = "full"
     busy_timeout_s: float = 10.0
     cache_mb: int = 8
     words: Words = field(default_factory=Words)
     vfs: str | None = None
+    key: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         if self.durability not in DURABILITIES:
@@ -54,10 +61,41 @@ def create_file(path: str) -> None:
     if path == IN_MEMORY:
         return
     try:
+        if os.path.exists(path):
+            return  # closing a handle of ours on it would end the locks of its connections here
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     except (OSError, ValueError) as error:
         raise StoreError(f"{path!r} cannot be opened ({error}); check the path.") from error
+
+
+def begin_file(path: str, settings: Settings) -> None:
+    """Write the first page of a file that is to be encrypted, so that all read one salt from it.
+
+    A connection to an empty file makes up a salt of its own, and could not read what another one
+    wrote. Who lost that race finds no database and looks again.
+    """
+    tries = _BEGINNINGS if settings.key and path != IN_MEMORY else 0
+    while tries and _is_unbegun(path):
+        tries -= 1
+        with translated(path), suppress(apsw.NotADBError):
+            _begin(path, settings)
+
+
+def _is_unbegun(path: str) -> bool:
+    return os.path.getsize(path) == 0 or os.path.exists(f"{path}-journal")
+
+
+def _begin(path: str, settings: Settings) -> None:
+    flags = apsw.SQLITE_OPEN_READWRITE
+    with closing(apsw.Connection(path, flags=flags, vfs=settings.vfs)) as connection:
+        unlock(connection, settings.key)
+        connection.set_busy_timeout(int(settings.busy_timeout_s * 1000))
+        connection.pragma("auto_vacuum", _INCREMENTAL)
+        connection.execute("BEGIN EXCLUSIVE")
+        if connection.pragma("page_count") == 0:
+            connection.pragma("user_version", 0)
+        connection.execute("COMMIT")
 
 
 def open_writer(path: str, settings: Settings) -> apsw.Connection:
@@ -82,10 +120,32 @@ def open_reader(path: str, settings: Settings) -> apsw.Connection:
     return connection
 
 
-def _opened(path: str, settings: Settings) -> apsw.Connection:
+def open_bare(path: str, key: str, flags: int = 0) -> apsw.Connection:
+    """A connection that has its key and nothing else; `flags` are further ones of SQLite's."""
+    return _unlocked(path, Settings(key=key), flags)
+
+
+def _unlocked(path: str, settings: Settings, flags: int = 0) -> apsw.Connection:
+    flags |= apsw.SQLITE_OPEN_READWRITE
+    if path == IN_MEMORY:
+        flags |= apsw.SQLITE_OPEN_URI  # so that an encrypted copy of it can be made
     with translated(path):
-        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE, vfs=settings.vfs)
-        connection.set_busy_timeout(int(settings.busy_timeout_s * 1000))
+        connection = apsw.Connection(path, flags=flags, vfs=settings.vfs)
+        if path == IN_MEMORY:
+            return connection
+        try:
+            unlock(connection, settings.key)
+            connection.set_busy_timeout(int(settings.busy_timeout_s * 1000))
+            check_fits(connection, path, settings.key)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def _opened(path: str, settings: Settings) -> apsw.Connection:
+    connection = _unlocked(path, settings)
+    with translated(path):
         register(connection, settings.words)
         _pragma(connection, "cache_size", -1024 * settings.cache_mb)
         _pragma(connection, "temp_store", 2)

@@ -16,6 +16,7 @@ from remanence.store.sqlite.statements import fetch_value, run
 
 MEMORY_SHIFT = 24
 EMBEDDER_SHIFT = 14
+MOST_PARTS = (1 << EMBEDDER_SHIFT) - 1
 MAX_EMBEDDERS = 1 << (MEMORY_SHIFT - EMBEDDER_SHIFT)
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import apsw
 import numpy as np
 
 from remanence.model.filter import Filter
@@ -21,6 +22,7 @@ from remanence.store.words import prefixed
 
 _CHUNK = 5000
 _LOOK_S = 0.05
+_COMMON = "-"  # what the block `postings` gives for a term with too many
 
 
 class SqliteRecall:
@@ -79,12 +81,12 @@ class SqliteRecall:
 
     def postings(self, partition: int, terms: Sequence[str], most: int) -> list[Keys | None]:
         """For each term the keys of the memories that hold it, ascending, once per occurrence."""
+        if not terms:
+            return []
+        asked = {"terms": apsw.carray(tuple(prefixed(partition, terms))), "most": most}
         with self._database.reading() as connection:
-            found = [
-                parsed(fetch_value(connection, "postings", (term, most + 1)))
-                for term in prefixed(partition, terms)
-            ]
-        return [keys if len(keys) <= most else None for keys in found]
+            joined: str = fetch_value(connection, "postings", asked)
+        return [None if keys == _COMMON else parsed(keys) for keys in joined.split(";")]
 
     def records(self, partition: int, keys: Sequence[int]) -> dict[int, MemoryRecord]:
         """Whole records by key; keys that are gone, or of another partition, are left out."""

@@ -12,7 +12,7 @@ from remanence.model.write import Batch, Receipt, Written
 from remanence.store.rows import micros, required_id
 from remanence.store.signing import erased_key, written_between
 from remanence.store.sqlite.database import Database
-from remanence.store.sqlite.statements import fetch_all, run
+from remanence.store.sqlite.statements import fetch_all, only_row, run
 
 _ID_BYTES = 16
 
@@ -28,7 +28,7 @@ def repeated(
     digest, ids = row
     if digest and digest != receipt.digest:
         raise Conflict(f"The key {receipt.key!r} was used for another request; use a new key.")
-    rows = [run(connection, "memory_by_id", (id,)).fetchone() for id in _each(ids)]
+    rows = [only_row(run(connection, "memory_by_id", (id,))) for id in _each(ids)]
     there = [row for row in rows if row is not None]
     if not digest or len(there) < len(rows):
         raise Conflict(f"What the key {receipt.key!r} wrote was erased; use a new key.")

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import apsw
 
-from remanence.errors import StoreBusy, StoreCorrupt, StoreError
+from remanence.errors import StoreCorrupt, StoreError
 from remanence.ports.store import Inherit, Store
 from remanence.store.files import growing, put
 from remanence.store.sqlite.backups import COMPANIONS, copy_into
 from remanence.store.sqlite.digests import damaged_keys
 from remanence.store.sqlite.document_digests import damaged_documents, damaged_editions
 from remanence.store.sqlite.faults import translated
+from remanence.store.sqlite.holding import held
+from remanence.store.sqlite.keys import check_ciphers
 from remanence.store.sqlite.knowledge_digests import damaged_claims, damaged_entities
-from remanence.store.sqlite.opening import Settings, open_reader
+from remanence.store.sqlite.opening import Settings, open_bare, open_reader
 from remanence.store.sqlite.schema import check_ours, new_identity
 from remanence.store.sqlite.store import SqliteStore
 
@@ -24,41 +26,55 @@ _WITH_DOCUMENTS = 3
 _WITH_KNOWLEDGE = 4
 
 
-def restore(source: Path, target: Path, inherit: Inherit | None = None) -> None:
+def restore(source: Path, target: Path, inherit: Inherit | None = None, *, key: str = "") -> None:
     """Check a backup, then put a copy in the place of `target`, under a new identity.
 
-    What the copy inherits from `target` it does before it takes its place.
+    What the copy inherits from `target` it does before it takes its place. Both are encrypted with
+    `key`, if there is one.
     `StoreCorrupt` if the backup is damaged, `StoreBusy` if `target` is open somewhere; then nothing
     has changed.
     """
+    check_ciphers(key)
     source, target = Path(source), Path(target)
     if not source.is_file():
         raise StoreError(f"There is no backup at {source}; check the path.")
-    with closing(open_reader(str(source), Settings())) as connection, translated(str(source)):
+    with (
+        closing(open_reader(str(source), Settings(key=key))) as connection,
+        translated(str(source)),
+    ):
         _check_whole(connection, source)
-        heir = None if inherit is None else _heir(inherit, target)
+        heir = None if inherit is None else _heir(inherit, target, key)
         with growing(target, *COMPANIONS) as copy:
-            copy_into(copy, connection, None)
-            _rename(copy)
-            with _held(target):
+            copy_into(copy, connection, None, key)
+            _rename(copy, key)
+            with held(target, key, "restore") if target.exists() else nullcontext():
                 if heir is not None:
-                    _endow(copy, heir)
+                    _endow(copy, heir, key)
                 put(copy, target)
 
 
-def _heir(inherit: Inherit, target: Path) -> Callable[[Store], bool]:
+def _heir(inherit: Inherit, target: Path, key: str) -> Callable[[Store], bool]:
     if not target.exists():
         return inherit(None)
+    _check_key(target, key)
     try:
-        old = SqliteStore(target)
+        old = SqliteStore(target, key=key)
     except StoreError:
         return inherit(None)
     with closing(old):
         return inherit(old)
 
 
-def _endow(copy: Path, heir: Callable[[Store], bool]) -> None:
-    with closing(SqliteStore(copy)) as new:
+def _check_key(target: Path, key: str) -> None:
+    """What is merely damaged is replaced; what another key would open is not."""
+    try:
+        open_bare(str(target), key).close()
+    except StoreCorrupt:
+        return
+
+
+def _endow(copy: Path, heir: Callable[[Store], bool], key: str) -> None:
+    with closing(SqliteStore(copy, key=key)) as new:
         if heir(new):
             new.compact()
 
@@ -88,36 +104,7 @@ def _damaged(connection: apsw.Connection) -> str:
     return f"{known} damaged entities and claims" if known else ""
 
 
-def _rename(copy: Path) -> None:
-    with closing(apsw.Connection(str(copy))) as connection, translated(str(copy)):
+def _rename(copy: Path, key: str) -> None:
+    with closing(open_bare(str(copy), key)) as connection, translated(str(copy)):
         connection.pragma("journal_mode", "delete")
         new_identity(connection)
-
-
-@contextmanager
-def _held(target: Path) -> Iterator[None]:
-    """Nobody else has the store open meanwhile, and no log of it is left for the next one."""
-    if not target.exists():
-        yield
-        return
-    with closing(apsw.Connection(str(target))) as connection:
-        # A store too damaged to be locked is nobody's any more.
-        with suppress(apsw.NotADBError, apsw.CorruptError):
-            _lock(connection, target)
-        for path in _companions(target):
-            path.unlink(missing_ok=True)
-        yield
-
-
-def _lock(connection: apsw.Connection, target: Path) -> None:
-    try:
-        connection.pragma("locking_mode", "exclusive")
-        if connection.pragma("journal_mode", "delete") != "delete":
-            raise apsw.BusyError
-        connection.execute("BEGIN EXCLUSIVE")
-    except (apsw.BusyError, apsw.LockedError) as error:
-        raise StoreBusy(f"{target} is open; close it everywhere, then restore.") from error
-
-
-def _companions(path: Path) -> list[Path]:
-    return [path.with_name(path.name + suffix) for suffix in COMPANIONS]

@@ -30,6 +30,15 @@ def fetch_all(connection: apsw.Connection, name: str, values: apsw.Bindings = ()
     return connection.execute(sql(name), values).fetchall()
 
 
+def only_row(cursor: apsw.Cursor) -> Any:
+    """The one row that a statement gives, None if there is none; read to its end.
+
+    apsw 3.54.0 never ends a statement that read a dictionary and is left before its end, and its
+    connection would see the past from then on.
+    """
+    return next(iter(cursor.fetchall()), None)
+
+
 def fetch_value(connection: apsw.Connection, name: str, values: apsw.Bindings = ()) -> Any:
     """The one value that the named statement gives, None if it gives no row."""
     return connection.execute(sql(name), values).get

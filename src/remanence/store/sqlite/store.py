@@ -36,7 +36,8 @@ class SqliteStore(
 
     Thread-safe; several processes may have the same file open. `durability="full"` survives a power
     loss, `"normal"` may lose the last writes to one and is faster. `words` says how texts become
-    terms, `vfs` names a file system registered with apsw, `clock` dates what doctor does.
+    terms, `vfs` names a file system registered with apsw, `clock` dates what doctor does,
+    `key` encrypts the file (with apsw-sqlite3mc in the place of apsw).
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class SqliteStore(
         words: Words | None = None,
         vfs: str | None = None,
         clock: Clock | None = None,
+        key: str = "",
     ) -> None:
         settings = Settings(
             durability=durability,
@@ -56,6 +58,7 @@ class SqliteStore(
             cache_mb=cache_mb,
             words=words or Words(),
             vfs=vfs,
+            key=key,
         )
         self._database = Database(str(path), settings)
         self._clock = clock or SystemClock()

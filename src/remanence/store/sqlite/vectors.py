@@ -14,10 +14,17 @@ from remanence.ports.store import Keys, StoredPiece
 from remanence.store.coarse import opened, opened_pieces
 from remanence.store.sqlite.database import Database
 from remanence.store.sqlite.numbers import bound, parsed
-from remanence.store.sqlite.placing import Placing, embedder_id, first_places
+from remanence.store.sqlite.placing import (
+    MEMORY_SHIFT,
+    MOST_PARTS,
+    Placing,
+    embedder_id,
+    first_places,
+)
 from remanence.store.sqlite.statements import fetch_all, fetch_value, run
 
 _CHUNK = 2000
+_FIGURES = 6  # of a piece, in the block `pieces`
 
 
 class SqliteVectors:
@@ -34,12 +41,13 @@ class SqliteVectors:
         self, fingerprint: Fingerprint, partition: int, keys: Sequence[int]
     ) -> list[StoredPiece]:
         """All pieces of these memories made by that embedder, by key and part."""
-        with self._database.reading() as connection:
-            embedder = embedder_id(connection, fingerprint)
-            if embedder is None:
-                return []
-            rows = run(connection, "pieces", (_places(keys, embedder),))
-            found = [StoredPiece(*row) for row in rows]
+        wanted = np.unique(np.asarray(keys, np.int64))
+        found: list[StoredPiece] = []
+        for at in range(0, len(wanted), _CHUNK):
+            asked = {"keys": bound(wanted[at : at + _CHUNK]), "embedder": str(fingerprint)}
+            with self._database.reading() as connection:
+                [joined] = fetch_all(connection, "pieces", asked)
+            found += _separated(*joined)
         return opened_pieces(found, fingerprint.dimension)
 
     def scan_vectors(
@@ -112,6 +120,22 @@ class SqliteVectors:
                 run(connection, "delete_places", (places,))
                 run(connection, "await_again", (embedder, bound(keys)))
             after = int(keys[-1])
+
+
+def _separated(figures: str | None, vectors: bytes, codes: bytes) -> Iterator[StoredPiece]:
+    """The pieces that the block `pieces` joined."""
+    if figures is None:
+        return
+    place, *spans, of_vector, of_codes = parsed(figures).reshape(-1, _FIGURES).T
+    keys, parts = place >> MEMORY_SHIFT, place & MOST_PARTS
+    columns = (keys, parts, *spans, of_vector.cumsum(), of_codes.cumsum())
+    vector_at = codes_at = 0
+    for key, part, start, stop, passage, vector_end, codes_end in zip(
+        *(column.tolist() for column in columns), strict=True
+    ):
+        vector, code = vectors[vector_at:vector_end], codes[codes_at:codes_end]
+        yield StoredPiece(key, part, start, stop, passage, vector, code)
+        vector_at, codes_at = vector_end, codes_end
 
 
 def _places(keys: Sequence[int] | Keys, embedder: int) -> apsw.CArrayBinding | None:

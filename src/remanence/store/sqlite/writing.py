@@ -31,7 +31,7 @@ from remanence.store.sqlite.links import cut_link, put_link
 from remanence.store.sqlite.placing import Placing
 from remanence.store.sqlite.receipts import erase, keep, repeated
 from remanence.store.sqlite.schema import meta
-from remanence.store.sqlite.statements import run, sql
+from remanence.store.sqlite.statements import only_row, run, sql
 from remanence.store.words import prefixed
 
 
@@ -179,7 +179,7 @@ class Writing:
         self.learning.announced.add(key)
 
     def _found(self, id: str) -> Row:
-        row: Row | None = self._execute(sql("memory_and_derived"), (packed_id(id),)).fetchone()
+        row: Row | None = only_row(self._execute(sql("memory_and_derived"), (packed_id(id),)))
         tenant = self._batch.tenant
         if row is None or self._database.owner(self._connection, row[1])[0] != tenant:
             raise NotFound(f"There is no memory {id} here.")

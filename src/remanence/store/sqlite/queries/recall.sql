@@ -25,7 +25,12 @@ SELECT group_concat(key) FROM memories WHERE partition = ?
 SELECT group_concat(m.key) FROM memories AS m WHERE {condition}
 
 -- name: postings
-SELECT group_concat(doc) FROM (SELECT doc FROM words_terms WHERE term = ? LIMIT ?)
+-- The keys of each term, joined by ";"; a term with more than `most` of them has "-" instead.
+SELECT group_concat((
+    SELECT CASE WHEN count(*) > :most THEN '-' ELSE coalesce(group_concat(doc), '') END
+    FROM (SELECT doc FROM words_terms WHERE term = wanted.value LIMIT :most + 1)
+), ';')
+FROM carray(:terms) AS wanted
 
 -- name: records
 SELECT {record} FROM carray(?) AS wanted

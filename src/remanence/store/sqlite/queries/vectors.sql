@@ -18,9 +18,18 @@ INSERT INTO pieces (place, passage, start, stop, vector, codes) VALUES (?, ?, ?,
 DELETE FROM pieces WHERE place BETWEEN ? AND ?
 
 -- name: pieces
-SELECT place >> 24, place & 0x3FFF, start, stop, passage, vector, codes
-FROM carray(?) AS wanted
-CROSS JOIN pieces ON place BETWEEN wanted.value AND wanted.value + 0x3FFF
+-- All in one row, so that reading them is one call: between two rows another thread may take over.
+-- group_concat adds up bytes as they are, which is why the result is a blob again.
+SELECT
+    group_concat(format('%d,%d,%d,%d,%d,%d',
+        p.place, p.start, p.stop, p.passage, octet_length(p.vector), octet_length(p.codes))),
+    CAST(group_concat(p.vector, '') AS BLOB),
+    CAST(group_concat(p.codes, '') AS BLOB)
+FROM embedders AS e
+CROSS JOIN carray(:keys) AS wanted
+CROSS JOIN pieces AS p ON p.place BETWEEN
+    (wanted.value << 24) | (e.id << 14) AND (wanted.value << 24) | (e.id << 14) | 0x3FFF
+WHERE e.fingerprint = :embedder
 
 -- name: vectors_of
 SELECT place >> 24, place & 0x3FFF, vector

@@ -1,0 +1,112 @@
+"""A store put under another key: a copy is made, checked, and put in the place of the old file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import apsw
+
+from remanence.errors import StoreCorrupt, StoreError
+from remanence.store.files import put
+from remanence.store.sqlite.backups import rewrite_into
+from remanence.store.sqlite.faults import translated
+from remanence.store.sqlite.holding import held
+from remanence.store.sqlite.keys import check_ciphers
+from remanence.store.sqlite.opening import Settings, open_reader
+from remanence.store.sqlite.schema import check_ours
+
+_MARK = ".rewritten"
+_BLOCK = 1 << 20
+
+
+def recrypt(path: Path, old: str, new: str, ready: Callable[[], None] = lambda: None) -> None:
+    """Take the key of a store from `old` to `new`; an empty one means not encrypted.
+
+    Killed at any moment, the file is the old one or the new one. `ready` is called when the new one
+    is whole, before it takes its place. `StoreBusy` if it is open somewhere.
+    """
+    check_ciphers(old or new)
+    path = Path(os.path.realpath(path))
+    with closing(open_reader(str(path), Settings(key=old))) as reader, translated(str(path)):
+        check_ours(reader, str(path))
+    with (
+        held(path, old, "run it again") as source,
+        last_of(path),
+        translated(str(path)),
+        _drafted(path) as copy,
+    ):
+        rewrite_into(copy, source, new)
+        _check_same(copy, source, new)
+        ready()
+        put(copy, path)
+
+
+def overwrite(path: Path) -> None:
+    """Remove a file, its bytes first."""
+    if path.exists():
+        with last_of(path):
+            path.unlink()
+
+
+@contextmanager
+def last_of(path: Path) -> Iterator[None]:
+    """Overwrite the bytes of a file that has lost its name by the end.
+
+    Whoever opened it and waits for its lock then finds no store, rather than one that is gone.
+    """
+    # Closed last: a closed handle ends the locks of this process on the file.
+    file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        yield
+        found = os.fstat(file)
+        if found.st_nlink == 0:
+            for start in range(0, found.st_size, _BLOCK):
+                os.pwrite(file, bytes(min(_BLOCK, found.st_size - start)), start)
+            os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def sweep(path: Path) -> None:
+    """Remove what a change of key left behind that was killed; the store is open, so none runs."""
+    overwrite(_draft(Path(os.path.realpath(path))))
+
+
+@contextmanager
+def _drafted(path: Path) -> Iterator[Path]:
+    """A new private file beside the store; what is left of it at the end is removed."""
+    draft = _draft(path)
+    try:
+        overwrite(draft)
+        os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        yield draft
+    except OSError as error:
+        raise StoreError(f"{draft} cannot be written ({error}); make room, try again.") from error
+    finally:
+        overwrite(draft)
+
+
+def _draft(path: Path) -> Path:
+    return path.with_name(f".{path.name}{_MARK}")
+
+
+def _check_same(copy: Path, source: apsw.Connection, key: str) -> None:
+    with closing(open_reader(str(copy), Settings(key=key))) as made:
+        same = made.pragma("integrity_check") == "ok" and _rows(made) == _rows(source)
+    if not same:
+        raise StoreCorrupt(
+            "The copy is not what the store is, so nothing was changed; run `rem doctor --repair`."
+        )
+
+
+def _rows(connection: apsw.Connection) -> dict[str, int]:
+    tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0"
+    names = [str(name) for (name,) in connection.execute(tables)]
+    quoted = {name: name.replace('"', '""') for name in names}
+    return {
+        name: int(connection.execute(f'SELECT count(*) FROM "{inside}"').get)  # noqa: S608
+        for name, inside in quoted.items()
+    }

@@ -1,0 +1,166 @@
+"""Processes that share an encrypted store, and that are killed at any moment."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from remanence import Memory
+from remanence.config import Settings, load_settings
+from remanence.errors import StoreError
+from remanence.model.scope import Reach
+from remanence.store.sqlite import SqliteStore
+from remanence.testing.kills import Kills
+from remanence.testing.store_suites.making import add, healthy, memory, pieces, texts
+from remanence.wiring.encrypting import _recrypt
+
+KEYS = ("", "the first of the three keys", "the last of the three keys")
+KILLS = 30
+MEMORIES = 1500
+ALL = Reach(tenant="t", all_users=True)
+
+CHANGER = """
+import sys
+from remanence.config import load_settings
+from remanence.wiring.encrypting import decrypt_store, encrypt_store
+path, old, new = sys.argv[1:]
+settings = load_settings({"database": path, "encryption_key": old or new})
+print("go", flush=True)
+decrypt_store(settings) if not new else encrypt_store(settings, new if old else "")
+print("done", flush=True)
+"""
+WRITER = """
+import sys
+from remanence.store.sqlite import SqliteStore
+from remanence.testing.store_suites.making import add, memory, pieces
+path, key, name, writes = sys.argv[1:]
+store = SqliteStore(path, key=key, busy_timeout_s=60)
+for n in range(int(writes)):
+    record = memory(f"tea {n}", user_id=name)
+    add(store, record, made=pieces())
+    print(record.id, flush=True)
+store.close()
+"""
+
+
+def settings_of(path: Path, key: str) -> Settings:
+    return load_settings({"database": str(path), "encryption_key": key or None})
+
+
+def fits(path: Path) -> str:
+    """The one key that opens the store, and what lies beside it."""
+    opening = []
+    for key in KEYS:
+        try:
+            SqliteStore(path, key=key).close()
+        except StoreError:
+            continue
+        opening.append(key)
+    assert len(opening) == 1
+    return opening[0]
+
+
+def whole(path: Path, key: str) -> None:
+    with closing(SqliteStore(path, key=key)) as store:
+        assert store.count(ALL) == MEMORIES
+        assert healthy(store)
+    settings = {"encryption_key": key} if key else {}
+    with Memory(path, tenant="t", embedder="no-such-model", **settings) as opened:
+        assert len(opened.erasures.list()) == 1
+        assert opened.parts.store.count(ALL) == MEMORIES
+
+
+def filled(path: Path) -> None:
+    with closing(SqliteStore(path, durability="normal")) as store:
+        for n in range(0, MEMORIES, 500):
+            add(store, *(memory(f"tea {n} {m} " * 10) for m in range(500)), made=pieces(2))
+    with Memory(path, tenant="t", embedder="no-such-model") as opened:
+        opened.forget(opened.add("to be erased", user_id="u").id, erase=True)
+
+
+def test_a_change_of_key_is_whole_or_never_was(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    filled(path)
+    kills = Kills(CHANGER)
+    kills.whole(path, KEYS[0], KEYS[1])
+    has = fits(path)
+    assert has == KEYS[1]
+    changes = 0
+    for _ in range(KILLS):
+        new = kills.chance.choice([one for one in KEYS if one != has])
+        kills.kill(path, has, new)
+        now = fits(path)
+        assert now in (has, new)
+        changes += now != has
+        has = now
+        whole(path, has)
+    print(f"{kills.cut_off} of {KILLS} were cut off, {changes} had changed the key")
+    assert kills.cut_off
+    new = next(one for one in KEYS if one != has)
+    kills.whole(path, has, new)
+    whole(path, new)
+    left = {one.name for one in tmp_path.iterdir()}
+    assert left <= {"m.db", "m.db.erasures", "m.db.lock"}
+
+
+@pytest.mark.parametrize("change", [(0, 1), (1, 2), (1, 0)])
+def test_what_lies_beside_follows_at_the_next_opening(
+    tmp_path: Path, change: tuple[int, int]
+) -> None:
+    """Killed when the file had its new key, and the receipts of erasures still the old one."""
+    path, (old, new) = tmp_path / "m.db", (KEYS[one] for one in change)
+    filled(path)
+    if old:
+        _recrypt(path, "", old)
+        whole(path, old)
+    _recrypt(path, old, new)
+    assert (tmp_path / "m.db.erasures.next").exists()
+    whole(path, new)
+    assert not (tmp_path / "m.db.erasures.next").exists()
+    plain = b'"erasure' in (tmp_path / "m.db.erasures").read_bytes()
+    plain |= b'"asked"' in (tmp_path / "m.db.erasures").read_bytes()
+    assert plain is (new == "")
+
+
+def test_no_acknowledged_write_is_lost(tmp_path: Path) -> None:
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    path, told = tmp_path / "m.db", set()
+    for n in range(15):
+        command = [sys.executable, "-c", WRITER, str(path), KEYS[1], f"p{n}", "100000"]
+        writer = subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0)
+        assert writer.stdout is not None
+        told.add(writer.stdout.readline().decode().strip())
+        time.sleep(chance.random() * 0.1)
+        writer.send_signal(signal.SIGKILL)
+        rest, _ = writer.communicate(timeout=60)
+        told |= {line for line in rest.decode().splitlines() if len(line) == 36}
+        with closing(SqliteStore(path, key=KEYS[1])) as store:
+            kept = {record.id for _, record in store.scan("t")}
+            assert told <= kept
+            assert len(kept) <= len(told) + n + 1
+            assert healthy(store)
+
+
+def test_processes_share_a_store(tmp_path: Path) -> None:
+    path, writes = tmp_path / "m.db", 100
+    command = [sys.executable, "-c", WRITER, str(path), KEYS[1]]
+    running = [
+        subprocess.Popen([*command, f"p{n}", str(writes)], stdout=subprocess.DEVNULL)
+        for n in range(4)
+    ]
+    assert [process.wait(120) for process in running] == [0] * 4
+    with closing(SqliteStore(path, key=KEYS[1])) as store:
+        for n in range(4):
+            reach = Reach(tenant="t", user_id=f"p{n}")
+            found = store.find(reach, limit=writes + 1, newest_first=False)
+            assert texts(found) == [f"tea {n}" for n in range(writes)]
+        assert healthy(store)
