@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from remanence import Memory
 from remanence.config import load_settings
 from remanence.embedding.models import find_model
+from remanence.testing.reaching import Reached, from_afar
 
 pytest_plugins = ["remanence.testing.services.fixtures"]
 
@@ -25,3 +27,12 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
     """An empty memory in a file of its own."""
     with Memory(tmp_path / "memory.db") as opened:
         yield opened
+
+
+@pytest.fixture(scope="session", params=["here", "afar"])
+def reached(request: pytest.FixtureRequest) -> Reached:
+    """The way to an open memory: itself, or a client of a server that has it.
+
+    Whoever asks for this fixture is run both ways, so the client passes the tests of the memory.
+    """
+    return nullcontext if request.param == "here" else from_afar

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from remanence.version import __version__
+
 if TYPE_CHECKING:
     from remanence.aio import AsyncMemory
+    from remanence.client import AsyncRemoteMemory, RemoteMemory
     from remanence.errors import (
         Closed,
         ConfigError,
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Association",
     "AsyncMemory",
+    "AsyncRemoteMemory",
     "Block",
     "Closed",
     "ConfigError",
@@ -54,6 +58,7 @@ __all__ = [
     "NotFound",
     "Related",
     "RemanenceError",
+    "RemoteMemory",
     "Revision",
     "Session",
     "Snapshot",
@@ -63,7 +68,6 @@ __all__ = [
     "WhyNot",
     "__version__",
 ]
-__version__ = "0.1.0"
 
 _ERRORS = (
     *("Closed", "ConfigError", "Conflict", "EmbedderError"),
@@ -71,12 +75,14 @@ _ERRORS = (
 )
 _HOMES = {
     "AsyncMemory": "aio",
+    "AsyncRemoteMemory": "client",
     "Block": "model.block",
     "Context": "model.context",
     "Conversation": "model.conversation",
     "Hit": "model.hit",
     "Hits": "model.hit",
     "Memory": "memory",
+    "RemoteMemory": "client",
     "Session": "model.session",
     "Snapshot": "model.snapshot",
     "Stats": "model.stats",

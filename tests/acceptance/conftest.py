@@ -1,4 +1,4 @@
-"""A fixture that runs the Python blocks of a Markdown page as they are written, in order."""
+"""A memory here and on a server; and what runs the Python blocks of a page as written."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
+from remanence import Memory
 from remanence.config import load_settings
+from remanence.testing.reaching import Reached
 
 _FENCE = re.compile(r"^```python[^\n]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 
@@ -35,6 +37,13 @@ namespace = {"__name__": "__main__"}
 for block in eval(Path(sys.argv[2]).read_text(encoding="utf-8")):
     exec(compile(block, sys.argv[1], "exec"), namespace)
 """
+
+
+@pytest.fixture
+def memory(tmp_path: Path, reached: Reached) -> Iterator[Memory]:
+    """An empty memory in a file of its own: in this process, and on a server."""
+    with Memory(tmp_path / "memory.db") as opened, reached(opened) as memory:
+        yield memory
 
 
 @pytest.fixture

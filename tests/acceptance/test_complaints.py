@@ -142,8 +142,8 @@ def test_processes_do_not_lose_each_others_writes(tmp_path: Path) -> None:
     assert found == {f"process {p} note {n}" for p in range(3) for n in range(25)}
 
 
-def test_the_database_is_never_just_locked(memory: Memory) -> None:
-    with ThreadPoolExecutor(8) as pool, Memory(memory.settings.database) as other:
+def test_the_database_is_never_just_locked(memory: Memory, tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool, Memory(tmp_path / "memory.db") as other:
         both = (memory, other)
         list(pool.map(lambda n: both[n % 2].add(f"note {n}"), range(80)))
     assert memory.count() == 80
@@ -223,12 +223,13 @@ def test_why_this_and_why_not_that(memory: Memory) -> None:
     assert why.explanation
 
 
-def test_there_is_a_way_out(memory: Memory, tmp_path: Path) -> None:
+def test_there_is_a_way_out(tmp_path: Path) -> None:
     """Everything can be taken along: as records, or as one file that any SQLite opens."""
-    memory.add("mine to keep", metadata={"a": 1})
-    [record] = memory.find()
-    assert record.text == "mine to keep"
-    copy = memory.backup(tmp_path / "copy.db")
+    with Memory(tmp_path / "memory.db") as memory:
+        memory.add("mine to keep", metadata={"a": 1})
+        [record] = memory.find()
+        assert record.text == "mine to keep"
+        copy = memory.backup(tmp_path / "copy.db")
     import apsw
 
     connection = apsw.Connection(str(copy))

@@ -7,12 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from remanence import Memory
+from remanence.operations.kinds import KINDS
+from remanence.server.problems import STATUSES
+from remanence.testing.serving import serving
+
 ROOT = Path(__file__).parents[2]
 PAGES = [
     page
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
     if "```python" in page.read_text(encoding="utf-8")
-    and page.name not in ("coming-from-the-seeds.md", "scaling.md")
+    and page.name not in ("coming-from-the-seeds.md", "scaling.md", "clients.md")
 ]
 
 
@@ -25,3 +30,19 @@ def test_a_memory_on_a_server(run_page: Callable[..., str], postgres_url: str) -
     written = "postgresql://remanence:secret@db/remanence"
     told = run_page(ROOT / "docs" / "scaling.md", {written: postgres_url})
     assert told == "Ana moved to Lisbon in March\n"
+
+
+def test_a_client_of_a_server(run_page: Callable[..., str], tmp_path: Path) -> None:
+    with Memory(tmp_path / "memory.db") as memory, serving(memory) as served:
+        told = run_page(ROOT / "docs" / "clients.md", {"http://127.0.0.1:8005": served.url})
+        assert memory.count(user_id="ana") == 3
+    first, *_, last = told.splitlines()
+    assert first == "Ana moved to Lisbon in March"
+    assert "Ana plays the violin | Her name is Ana." in told
+    assert last == "2 of 2"
+
+
+def test_the_page_of_clients_names_every_error() -> None:
+    page = (ROOT / "docs" / "clients.md").read_text(encoding="utf-8")
+    for status, kind in STATUSES.values():
+        assert f"| {status} | `{kind}` | `{KINDS[kind].__name__}` |" in page

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import pytest
 
+from remanence import Memory
 from remanence.clock import FixedClock
 from remanence.errors import Conflict, InvalidInput, NotFound
 from remanence.layers.blocks import Blocks
@@ -18,10 +19,12 @@ from remanence.model.document import Address, Put, Shelf
 from remanence.ports.store import Store
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
+from remanence.testing.reaching import Afar, afar
 from remanence.testing.services.postgres import Databases
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 LIMITS = {"persona": 2048, "human": 2048, "system": 1024}
+SERVED = {"blocks"}
 SHARED = {"user_id": None, "agent_id": None}
 
 
@@ -39,10 +42,21 @@ def tenant() -> str:
     return f"tenant {uuid4()}"
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Afar]:
+    clock, path = FixedClock(NOW), tmp_path_factory.mktemp("server") / "memory.db"
+    usual = " ".join(f"{label}={limit}" for label, limit in LIMITS.items())
+    with Memory(path, clock=clock, core_blocks=usual) as memory, afar(memory, clock) as served:
+        yield served
+
+
+@pytest.fixture
+def store(kept_in: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    if kept_in == "server":
+        yield request.getfixturevalue("server").store
+        return
     opened: Store
-    if request.param == "sqlite":
+    if kept_in == "sqlite":
         opened = SqliteStore(tmp_path / "memory.db", durability="normal")
     else:
         opened = PostgresStore(request.getfixturevalue("database"))
@@ -51,12 +65,18 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def clock() -> FixedClock:
+def clock(kept_in: str, request: pytest.FixtureRequest) -> FixedClock:
+    if kept_in == "server":
+        return request.getfixturevalue("server").clock_at(NOW)
     return FixedClock(NOW)
 
 
 @pytest.fixture
-def blocks(store: Store, tenant: str, clock: FixedClock) -> Blocks:
+def blocks(
+    kept_in: str, store: Store, tenant: str, clock: FixedClock, request: pytest.FixtureRequest
+) -> Blocks:
+    if kept_in == "server":
+        return request.getfixturevalue("server").of(tenant).blocks
     return Blocks(store, tenant, clock, LIMITS)
 
 

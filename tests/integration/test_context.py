@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from remanence.clock import FixedClock
 from remanence.errors import InvalidInput
 from remanence.model.context import Context
 from remanence.remember.tool_calls import OF_MEMORY
+from remanence.testing.reaching import Reached, from_afar
 from remanence.text.fences import without_fenced
 from remanence.text.tokens import count_tokens
 
@@ -22,13 +24,14 @@ NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 NAMES = ["core", "state", "summary", "facts", "recalled", "recent"]
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres", "server"])
 def either(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
-    """A memory on each store."""
+    """A memory on each store, and on a server."""
     postgres = request.param == "postgres"
     url = request.getfixturevalue("postgres_url") if postgres else tmp_path / "memory.db"
-    with Memory(url, clock=FixedClock(NOW)) as opened:
-        yield opened
+    way: Reached = from_afar if request.param == "server" else nullcontext
+    with Memory(url, clock=FixedClock(NOW)) as opened, way(opened) as memory:
+        yield memory
 
 
 def told(memory: Memory, **scope: Any) -> None:

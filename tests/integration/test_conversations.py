@@ -19,26 +19,39 @@ from remanence.model.memory import MemoryRecord
 from remanence.ports.language_model import Reply
 from remanence.recall.columns import KINDS
 from remanence.remember.lineage import SOURCES
+from remanence.testing.reaching import Afar, afar
 from remanence.testing.services.postgres import Databases
 from remanence.text.fences import Fence, fenced
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
+SERVED = {"opened"}
+WINDOW: dict[str, Any] = {"window_messages": 10, "window_tokens": 500}
 Opened = Callable[..., Memory]
 
 
-@pytest.fixture(params=["file", "postgres"])
-def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opened]:
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Afar]:
+    clock, path = FixedClock(START), tmp_path_factory.mktemp("server") / "memory.db"
+    with Memory(path, clock=clock, **WINDOW) as memory, afar(memory, clock) as served:
+        yield served
+
+
+@pytest.fixture
+def opened(kept_in: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opened]:
     """Opens memories on one store, of any tenant."""
     with ExitStack() as stack:
+        if kept_in == "server":
+            there: Afar = request.getfixturevalue("server")
+            there.clock_at(START)
+            yield lambda tenant="own": there.of(f"{tenant} {tmp_path.name}")
+            return
         place: str | Path = tmp_path / "memory.db"
-        if request.param == "postgres":
+        if kept_in == "postgres":
             databases: Databases = request.getfixturevalue("postgres")
             place = databases.database()
             stack.callback(databases.drop, place)
         yield lambda **settings: stack.enter_context(
-            Memory(
-                place, clock=FixedClock(START), window_messages=10, window_tokens=500, **settings
-            )
+            Memory(place, clock=FixedClock(START), **WINDOW, **settings)
         )
 
 
@@ -218,6 +231,7 @@ def test_search_in_the_window_or_everywhere(talks: Conversations) -> None:
 
 
 @pytest.mark.parametrize("erase", [False, True])
+@pytest.mark.usefixtures("here")
 def test_a_summary_goes_with_its_message(
     memory: Memory, talks: Conversations, tmp_path: Path, erase: bool
 ) -> None:
@@ -435,6 +449,7 @@ def test_hostile_arguments_are_refused(talks: Conversations) -> None:
         talks.messages("s1", before=7)  # type: ignore[arg-type]
 
 
+@pytest.mark.usefixtures("here")
 def test_a_summary_is_no_turn_of_its_conversation(memory: Memory, talks: Conversations) -> None:
     talks.append(journey(60), user_id="ana", session_id="s1")
     recall = memory.parts.recall
@@ -489,6 +504,7 @@ def with_model(memory: Memory, model: Author) -> Conversations:
     )
 
 
+@pytest.mark.usefixtures("here")
 def test_a_model_writes_summaries_anew_when_asked(memory: Memory) -> None:
     model = Author("user: the code of the Zyzzogeton vault is 4711.")
     talks = with_model(memory, model)
@@ -512,6 +528,7 @@ def test_a_model_writes_summaries_anew_when_asked(memory: Memory) -> None:
     assert "Zyzzogeton" in day.text
 
 
+@pytest.mark.usefixtures("here")
 def test_a_model_that_is_down_changes_nothing(memory: Memory) -> None:
     model = Author("")
     talks = with_model(memory, model)
@@ -523,6 +540,7 @@ def test_a_model_that_is_down_changes_nothing(memory: Memory) -> None:
     assert talks.summarise("s1", user_id="ana", refine=False) == []
 
 
+@pytest.mark.usefixtures("here")
 def test_a_model_whose_text_does_not_hold_is_asked_once(memory: Memory) -> None:
     model = Author("Somebody called Beelzebub bought 99 elephants.")
     talks = with_model(memory, model)

@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import pytest
 
+from remanence import Memory
 from remanence.clock import FixedClock, IdMaker
 from remanence.errors import InvalidInput, NotFound
 from remanence.knowledge.facts import Facts
@@ -23,10 +24,12 @@ from remanence.model.write import Batch, Insert, Remove, Revise
 from remanence.ports.store import Store
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
+from remanence.testing.reaching import Afar, afar
 from remanence.testing.services.postgres import Databases
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
+SERVED = {"facts"}
 new_id = IdMaker()
 
 
@@ -39,10 +42,20 @@ def database(postgres: Databases) -> Iterator[str]:
     postgres.drop(url)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def store(request: pytest.FixtureRequest) -> Iterator[Store]:
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Afar]:
+    clock, path = FixedClock(NOW), tmp_path_factory.mktemp("server") / "memory.db"
+    with Memory(path, clock=clock) as memory, afar(memory, clock) as served:
+        yield served
+
+
+@pytest.fixture
+def store(kept_in: str, request: pytest.FixtureRequest) -> Iterator[Store]:
+    if kept_in == "server":
+        yield request.getfixturevalue("server").store
+        return
     opened: Store
-    if request.param == "sqlite":
+    if kept_in == "sqlite":
         opened = SqliteStore(":memory:")
     else:
         opened = PostgresStore(request.getfixturevalue("database"))
@@ -56,12 +69,18 @@ def tenant() -> str:
 
 
 @pytest.fixture
-def clock() -> FixedClock:
+def clock(kept_in: str, request: pytest.FixtureRequest) -> FixedClock:
+    if kept_in == "server":
+        return request.getfixturevalue("server").clock_at(NOW)
     return FixedClock(NOW)
 
 
 @pytest.fixture
-def facts(store: Store, tenant: str, clock: FixedClock) -> Facts:
+def facts(
+    kept_in: str, store: Store, tenant: str, clock: FixedClock, request: pytest.FixtureRequest
+) -> Facts:
+    if kept_in == "server":
+        return request.getfixturevalue("server").of(tenant).facts
     return facts_of(store, tenant, clock)
 
 

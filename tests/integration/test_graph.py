@@ -18,6 +18,7 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
+from remanence import Memory
 from remanence.clock import FixedClock, IdMaker
 from remanence.errors import InvalidInput, NotFound, RemanenceError
 from remanence.knowledge.facts import Facts
@@ -30,10 +31,12 @@ from remanence.model.write import Batch, Insert, Remove, Revise
 from remanence.ports.store import Store
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
+from remanence.testing.reaching import Afar, afar
 from remanence.testing.services.postgres import Databases
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
+SERVED = {"graph"}
 new_id = IdMaker()
 
 
@@ -51,10 +54,13 @@ def tenant() -> str:
     return f"tenant {uuid4()}"
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+@pytest.fixture
+def store(kept_in: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    if kept_in == "server":
+        yield request.getfixturevalue("server").store
+        return
     opened: Store
-    if request.param == "sqlite":
+    if kept_in == "sqlite":
         opened = SqliteStore(tmp_path / "memory.db", durability="normal")
     else:
         opened = PostgresStore(request.getfixturevalue("database"))
@@ -70,13 +76,26 @@ class Ticking(FixedClock):
         return self.at
 
 
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Afar]:
+    clock, path = Ticking(NOW), tmp_path_factory.mktemp("server") / "memory.db"
+    with Memory(path, clock=clock) as memory, afar(memory, clock) as served:
+        yield served
+
+
 @pytest.fixture
-def clock() -> Ticking:
+def clock(kept_in: str, request: pytest.FixtureRequest) -> Ticking:
+    if kept_in == "server":
+        return request.getfixturevalue("server").clock_at(NOW)
     return Ticking(NOW)
 
 
 @pytest.fixture
-def graph(store: Store, tenant: str, clock: Ticking) -> Graph:
+def graph(
+    kept_in: str, store: Store, tenant: str, clock: Ticking, request: pytest.FixtureRequest
+) -> Graph:
+    if kept_in == "server":
+        return request.getfixturevalue("server").of(tenant).graph
     return Graph(store, tenant, clock, new_id)
 
 
@@ -684,6 +703,7 @@ class TestExports:
         with pytest.raises(InvalidInput, match="known: json"):
             filled.export("dot")
 
+    @pytest.mark.usefixtures("here")
     def test_pictures(self, filled: Graph, tmp_path: Path) -> None:
         made = filled.plot(tmp_path / "graph.png")
         assert made.read_bytes().startswith(b"\x89PNG")
@@ -770,6 +790,7 @@ class TestHostileValues:
 
 
 class TestViews:
+    @pytest.mark.usefixtures("here")
     def test_nothing_is_read_twice_while_nothing_changes(
         self, graph: Graph, store: Store, tenant: str
     ) -> None:
@@ -792,6 +813,7 @@ class TestViews:
         graph.erase("tea")
         assert [one.name for one in other.entities()] == ["Ana"]
 
+    @pytest.mark.usefixtures("here")
     @pytest.mark.parametrize("seed", range(6))
     def test_one_entity_is_the_same_with_and_without_the_rest(
         self, graph: Graph, remember: Remember, clock: Ticking, tenant: str, seed: int
@@ -822,6 +844,7 @@ class TestViews:
             assert part.node(ids[0]) == whole.node(ids[1])
             assert len(part.known.facts) <= len(whole.known.facts)
 
+    @pytest.mark.usefixtures("here")
     def test_few_views_are_kept(self, graph: Graph) -> None:
         graph.add("Ana")
         for n in range(40):

@@ -12,6 +12,7 @@ import pytest
 
 from remanence import Kind, Memory, State
 from remanence.errors import Conflict, InvalidInput, NotFound
+from remanence.testing.reaching import Reached
 
 WHEN = datetime(2024, 5, 1, 9, 30, tzinfo=UTC)
 PASSAGE = (
@@ -20,9 +21,10 @@ PASSAGE = (
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
-    with Memory(tmp_path_factory.mktemp("adding") / "memory.db") as opened:
-        yield opened
+def kept(tmp_path_factory: pytest.TempPathFactory, reached: Reached) -> Iterator[Memory]:
+    path = tmp_path_factory.mktemp("adding") / "memory.db"
+    with Memory(path) as opened, reached(opened) as memory:
+        yield memory
 
 
 @pytest.fixture

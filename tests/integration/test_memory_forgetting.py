@@ -13,15 +13,23 @@ from remanence import Memory, State
 from remanence.clock import FixedClock
 from remanence.errors import Closed, InvalidInput, NotFound
 from remanence.model.stats import Finding
+from remanence.testing.reaching import Reached
 
 NOW = datetime(2024, 6, 15, 12, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
+def clock() -> FixedClock:
+    return FixedClock(NOW)
+
+
+@pytest.fixture(scope="module")
+def kept(
+    tmp_path_factory: pytest.TempPathFactory, clock: FixedClock, reached: Reached
+) -> Iterator[Memory]:
     path = tmp_path_factory.mktemp("forgetting") / "memory.db"
-    with Memory(path, clock=FixedClock(NOW)) as opened:
-        yield opened
+    with Memory(path, clock=clock) as opened, reached(opened) as memory:
+        yield memory
 
 
 @pytest.fixture
@@ -94,9 +102,8 @@ def test_erasing_a_user_takes_the_archived_too(kept: Memory, user: str) -> None:
     assert kept.count(user_id=user, states="any") == 0
 
 
-def _aged(memory: Memory, user: str) -> dict[str, str]:
+def _aged(memory: Memory, user: str, clock: FixedClock) -> dict[str, str]:
     """Memories by what should happen to them when those older than 30 days are cleaned up."""
-    clock: Any = memory._clock
     made = {}
     for name, days, importance, how in (
         ("old and slight", 60, 0.1, {}),
@@ -120,8 +127,10 @@ def _aged(memory: Memory, user: str) -> dict[str, str]:
     return made | {told.id: "told late"}
 
 
-def test_cleanup_tells_first_and_archives_when_asked(kept: Memory, user: str) -> None:
-    names = _aged(kept, user)
+def test_cleanup_tells_first_and_archives_when_asked(
+    kept: Memory, user: str, clock: FixedClock
+) -> None:
+    names = _aged(kept, user, clock)
     told = kept.cleanup(user_id=user)
     assert told.dry_run
     assert [names[record.id] for record in told.memories] == ["old and slight", "old and heard"]
@@ -133,16 +142,16 @@ def test_cleanup_tells_first_and_archives_when_asked(kept: Memory, user: str) ->
     assert kept.cleanup(user_id=user, dry_run=False).count == 0
 
 
-def test_cleanup_stays_with_its_user(kept: Memory, user: str) -> None:
-    _aged(kept, f"{user} a")
-    _aged(kept, f"{user} b")
+def test_cleanup_stays_with_its_user(kept: Memory, user: str, clock: FixedClock) -> None:
+    _aged(kept, f"{user} a", clock)
+    _aged(kept, f"{user} b", clock)
     kept.cleanup(user_id=f"{user} a", dry_run=False)
     assert kept.count(user_id=f"{user} b") == 9
 
 
 @pytest.mark.parametrize("days", [-1, float("nan"), "30", None, True])
-def test_cleanup_refuses_odd_ages(kept: Memory, days: Any) -> None:
-    _aged(kept, "odd ages")
+def test_cleanup_refuses_odd_ages(kept: Memory, days: Any, clock: FixedClock) -> None:
+    _aged(kept, "odd ages", clock)
     before = kept.count(user_id="odd ages")
     with pytest.raises(InvalidInput, match="max_age_days"):
         kept.cleanup(max_age_days=days, user_id="odd ages", dry_run=False)
@@ -150,9 +159,10 @@ def test_cleanup_refuses_odd_ages(kept: Memory, days: Any) -> None:
 
 
 @pytest.mark.parametrize("days", [float("inf"), 1e12])
-def test_nothing_is_older_than_for_ever(kept: Memory, days: float) -> None:
-    _aged(kept, "for ever")
-    assert kept.cleanup(max_age_days=days, user_id="for ever").count == 0
+def test_nothing_is_older_than_for_ever(tmp_path: Path, days: float, clock: FixedClock) -> None:
+    with Memory(tmp_path / "memory.db", clock=clock) as memory:
+        _aged(memory, "for ever", clock)
+        assert memory.cleanup(max_age_days=days, user_id="for ever").count == 0
 
 
 def test_links_lead_both_ways_strongest_first(kept: Memory, user: str) -> None:
@@ -239,12 +249,12 @@ def test_doctor_finds_nothing_wrong(kept: Memory) -> None:
     assert all(isinstance(finding, Finding) and not finding.problems for finding in findings)
 
 
-def test_a_backup_is_a_whole_memory(kept: Memory, user: str, tmp_path: Path) -> None:
-    record = kept.add("in the backup", user_id=user)
+def test_a_backup_is_a_whole_memory(memory: Memory, user: str, tmp_path: Path) -> None:
+    record = memory.add("in the backup", user_id=user)
     steps: list[tuple[int, int]] = []
-    path = kept.backup(tmp_path / "copy.db", lambda done, total: steps.append((done, total)))
+    path = memory.backup(tmp_path / "copy.db", lambda done, total: steps.append((done, total)))
     assert steps
-    kept.add("after the backup", user_id=user)
+    memory.add("after the backup", user_id=user)
     with Memory(path) as copy:
         assert copy.get(record.id) == record
         assert copy.count(user_id=user) == 1

@@ -13,6 +13,7 @@ import pytest
 from remanence import Memory
 from remanence.clock import FixedClock
 from remanence.errors import InvalidInput, NotFound
+from remanence.testing.reaching import Reached
 
 NOW = datetime(2024, 6, 15, 12, tzinfo=UTC)
 FACTS = {
@@ -36,12 +37,15 @@ def clock() -> FixedClock:
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory, clock: FixedClock) -> Iterator[Memory]:
+def kept(
+    tmp_path_factory: pytest.TempPathFactory, clock: FixedClock, reached: Reached
+) -> Iterator[Memory]:
     """Ten facts, and three hundred notes of Ana's that differ in everything one can filter by."""
-    with Memory(tmp_path_factory.mktemp("searching") / "memory.db", clock=clock) as opened:
-        opened.add_many(list(FACTS))
-        opened.add_many([_note(n) for n in range(300)], user_id="ana")
-        yield opened
+    path = tmp_path_factory.mktemp("searching") / "memory.db"
+    with Memory(path, clock=clock) as opened, reached(opened) as memory:
+        memory.add_many(list(FACTS))
+        memory.add_many([_note(n) for n in range(300)], user_id="ana")
+        yield memory
 
 
 def _note(n: int) -> dict[str, Any]:
@@ -313,9 +317,10 @@ def test_every_script_is_found_by_its_words(languages: Memory, text: str, questi
 
 
 @pytest.fixture(scope="module")
-def languages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
-    with Memory(tmp_path_factory.mktemp("languages") / "memory.db") as opened:
-        yield opened
+def languages(tmp_path_factory: pytest.TempPathFactory, reached: Reached) -> Iterator[Memory]:
+    path = tmp_path_factory.mktemp("languages") / "memory.db"
+    with Memory(path) as opened, reached(opened) as memory:
+        yield memory
 
 
 def test_why_not_names_the_stage(kept: Memory) -> None:

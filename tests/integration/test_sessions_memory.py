@@ -10,14 +10,16 @@ import pytest
 import redis
 
 from remanence import Memory, NotFound
+from remanence.testing.reaching import Reached
 
 SECRET = "marzipan"
 
 
 @pytest.fixture
-def memory(tmp_path: Path, valkey_url: str) -> Iterator[Memory]:
-    with Memory(tmp_path / "memory.db", cache_url=valkey_url) as opened:
-        yield opened
+def memory(tmp_path: Path, valkey_url: str, reached: Reached) -> Iterator[Memory]:
+    path = tmp_path / "memory.db"
+    with Memory(path, cache_url=valkey_url) as opened, reached(opened) as memory:
+        yield memory
 
 
 def everything(url: str) -> str:

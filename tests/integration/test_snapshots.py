@@ -18,9 +18,11 @@ from remanence.model.document import Shelf
 from remanence.model.scope import Reach
 from remanence.model.snapshot import Snapshot
 from remanence.remember.past import COMPARED
+from remanence.testing.reaching import Afar, afar
 from remanence.testing.services.postgres import Databases
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
+SERVED = {"opened"}
 ANA = {"user_id": "ana"}
 Open = Callable[..., Memory]
 
@@ -33,25 +35,38 @@ def database(postgres: Databases) -> Iterator[str]:
     postgres.drop(url)
 
 
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Afar]:
+    clock, path = FixedClock(NOW), tmp_path_factory.mktemp("server") / "memory.db"
+    with Memory(path, clock=clock) as memory, afar(memory, clock) as served:
+        yield served
+
+
 @pytest.fixture
-def clock() -> FixedClock:
+def clock(kept_in: str, request: pytest.FixtureRequest) -> FixedClock:
+    if kept_in == "server":
+        return request.getfixturevalue("server").clock_at(NOW)
     return FixedClock(NOW)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
+@pytest.fixture
+def place(kept_in: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if kept_in in ("sqlite", "server"):
         return str(tmp_path / "memory.db")
     return str(request.getfixturevalue("database"))
 
 
 @pytest.fixture
-def opened(place: str, clock: FixedClock) -> Iterator[Open]:
+def opened(
+    kept_in: str, place: str, clock: FixedClock, request: pytest.FixtureRequest
+) -> Iterator[Open]:
     """Opens the memory of a tenant."""
     tenant = f"tenant {uuid4()}"
     memories: list[Memory] = []
 
     def open_one(tenant: str = tenant) -> Memory:
+        if kept_in == "server":
+            return request.getfixturevalue("server").of(tenant)
         memories.append(Memory(place, tenant=tenant, clock=clock, durability="normal"))
         return memories[-1]
 
@@ -119,6 +134,7 @@ def disturb(memory: Memory, ids: dict[str, str]) -> None:
     memory.working.set("other", 1, session_id="s2", user_id="ana")
 
 
+@pytest.mark.usefixtures("here")
 def test_a_snapshot_tells_what_it_holds(memory: Memory) -> None:
     settle(memory)
     taken = memory.snapshots.take("before", user_id="ana", note="first")
@@ -188,6 +204,7 @@ def test_a_diff_of_two_snapshots(memory: Memory) -> None:
         memory.snapshots.diff("before", "one agent", user_id="ana")
 
 
+@pytest.mark.usefixtures("here")
 def test_a_restore_brings_everything_back_and_can_be_undone(memory: Memory) -> None:
     ids = settle(memory)
     before = state_of(memory, user_id="ana")
@@ -254,6 +271,7 @@ def test_what_was_erased_stays_erased(memory: Memory, clock: FixedClock) -> None
     assert memory.snapshots.restore("before", user_id="ana").undo is None
 
 
+@pytest.mark.usefixtures("here")
 def test_no_words_of_memories_or_blocks_are_in_a_snapshot(memory: Memory) -> None:
     settle(memory)
     memory.snapshots.take("before", user_id="ana")
@@ -264,6 +282,7 @@ def test_no_words_of_memories_or_blocks_are_in_a_snapshot(memory: Memory) -> Non
     assert "step" in kept
 
 
+@pytest.mark.usefixtures("here")
 def test_erasing_a_user_takes_the_copies_out_of_everybodys_snapshot(memory: Memory) -> None:
     settle(memory)
     memory.sessions.create("b", data={"step": 9}, user_id="bob")
@@ -376,6 +395,7 @@ def test_two_users_may_use_one_name(memory: Memory) -> None:
     assert memory.snapshots.diff("before", user_id="ana").same
 
 
+@pytest.mark.usefixtures("here")
 def test_deleting_a_snapshot_leaves_nothing_of_it(memory: Memory) -> None:
     settle(memory)
     before = state_of(memory, user_id="ana")
@@ -424,6 +444,7 @@ def test_a_session_may_be_called_like_anything(memory: Memory) -> None:
     assert memory.snapshots.get("kept", user_id="ana").name == "kept"
 
 
+@pytest.mark.usefixtures("here")
 def test_many_memories_in_many_batches(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memories_section, "BATCH", 3)
     monkeypatch.setattr(memories_section, "PER_PART", 4)
@@ -443,6 +464,7 @@ def test_many_memories_in_many_batches(memory: Memory, monkeypatch: pytest.Monke
     memory.snapshots.delete("before", user_id="ana")
 
 
+@pytest.mark.usefixtures("here")
 def test_a_memory_that_changes_meanwhile_is_restored_all_the_same(memory: Memory) -> None:
     record = memory.add("tea", user_id="ana")
     memory.snapshots.take("before", user_id="ana")
@@ -464,6 +486,7 @@ def test_a_memory_that_changes_meanwhile_is_restored_all_the_same(memory: Memory
     assert [r.verb for r in memory.history(record.id)][-3:] == ["updated", "updated", "restored"]
 
 
+@pytest.mark.usefixtures("here")
 def test_summaries_come_back_with_the_messages_they_were_made_of(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,10 +20,12 @@ from remanence.model.session import MAX_VALUE
 from remanence.ports.store import Store
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
+from remanence.testing.reaching import Afar, afar
 from remanence.testing.services.postgres import Databases
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
+SERVED = {"working"}
 DECADE = timedelta(days=3653)
 VALUES = [
     None,
@@ -53,9 +55,19 @@ def database(postgres: Databases) -> Iterator[str]:
     postgres.drop(url)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    if request.param == "sqlite":
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Afar]:
+    clock, path = FixedClock(NOW), tmp_path_factory.mktemp("server") / "memory.db"
+    with Memory(path, clock=clock, session_ttl_s=86_400) as memory, afar(memory, clock) as served:
+        yield served
+
+
+@pytest.fixture
+def store(kept_in: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    if kept_in == "server":
+        yield request.getfixturevalue("server").store
+        return
+    if kept_in == "sqlite":
         opened: Store = SqliteStore(tmp_path / "working.db", durability="normal")
     else:
         opened = PostgresStore(request.getfixturevalue("database"))
@@ -64,7 +76,9 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def clock() -> FixedClock:
+def clock(kept_in: str, request: pytest.FixtureRequest) -> FixedClock:
+    if kept_in == "server":
+        return request.getfixturevalue("server").clock_at(NOW)
     return FixedClock(NOW)
 
 
@@ -74,7 +88,11 @@ def tenant() -> str:
 
 
 @pytest.fixture
-def working(store: Store, tenant: str, clock: FixedClock) -> Working:
+def working(
+    kept_in: str, store: Store, tenant: str, clock: FixedClock, request: pytest.FixtureRequest
+) -> Working:
+    if kept_in == "server":
+        return request.getfixturevalue("server").of(tenant).working
     return Working(store, tenant, clock, 86_400, unused)
 
 

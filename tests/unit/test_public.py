@@ -91,6 +91,7 @@ def _tool(name: str) -> ModuleType:
     ("tool", "made", "file"),
     [
         ("make_stub", "stub", "src/remanence/aio.pyi"),
+        ("make_stub", "client_stub", "src/remanence/client/remote.pyi"),
         ("make_settings", "page", "docs/settings.md"),
     ],
 )

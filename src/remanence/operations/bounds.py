@@ -26,6 +26,7 @@ from remanence.operations import (
     sleep,
     working,
 )
+from remanence.operations.reading import EXACT
 
 Bounds = dict[str, Any]
 # Something besides blanks, and no NUL anywhere.
@@ -58,7 +59,7 @@ MESSAGE: Bounds = {
             "description": "when it was said",
         },
         "id": {**_SAID, "description": "your own id for it"},
-        "metadata": {"type": ["object", "null"], **KEYS},
+        "metadata": {"type": ["object", "null"]},
         **{name: {} for name in ("tool_calls", "tool_call_id", "function_call")},
         **{name: {} for name in ("refusal", "annotations", "audio")},
     },
@@ -71,9 +72,12 @@ BOUNDS: Mapping[str, Bounds] = {
     **dict.fromkeys(("speaker", "role", "origin", "external_id"), LABEL),
     **dict.fromkeys(("importance", "trust", "min_trust", "confidence", "strength"), SHARE),
     **dict.fromkeys(("diversity", "min_importance", "threshold"), SHARE),
+    **dict.fromkeys(("author", "actor", "reason", "note", "title", "source"), LABEL),
+    **dict.fromkeys(("name", "entity", "subject", "predicate", "object", "relation"), TEXT),
+    **dict.fromkeys(("target", "into", "a", "b", "type", "other", "about"), TEXT),
     "limit": LIMIT,
-    "offset": {"minimum": 0, "maximum": 2**63 - 1},
-    "query": {**TEXT, "maxLength": MAX_QUERY},
+    "offset": {"minimum": 0, "maximum": EXACT},
+    "query": {"minLength": 1, "maxLength": MAX_QUERY},
     "text": TEXT,
     "metadata": KEYS,
     "ttl_s": {"exclusiveMinimum": 0},

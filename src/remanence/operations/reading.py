@@ -14,6 +14,7 @@ from typing import Any, ForwardRef, TypeVar, Union, get_args, get_origin, get_ty
 from remanence.operations.rendering import COMPUTED
 
 T = TypeVar("T")
+EXACT = 2**53 - 1  # beyond it, two whole numbers of JSON may be one
 _NAMES: Mapping[type, str] = {
     str: "text",
     int: "a whole number",
@@ -87,10 +88,13 @@ def _of_dataclass(kind: type) -> Callable[[Any, str], Any]:
 
 def _of_union(kinds: tuple[Any, ...]) -> Callable[[Any, str], Any]:
     readers = [reader(each) for each in kinds]
+    verbatim = {bool, int, float} <= set(kinds)  # any JSON value: its numbers stay as they are
 
     def told(data: Any, where: str) -> Any:
         if data is None and type(None) in kinds:
             return None
+        if verbatim and isinstance(data, int | float):
+            return data
         refused: Misfit | None = None
         for read_one, each in zip(readers, kinds, strict=True):
             if each is type(None):
@@ -160,8 +164,8 @@ def _whole(data: Any, where: str) -> int:
     if isinstance(data, float) and data.is_integer():
         data = int(data)  # JSON knows one kind of number
     found: int = _plain(int)(data, where)
-    if abs(found) >= 2**63:
-        raise Misfit(f"{where or 'The value'} does not fit into 64 bits.")
+    if abs(found) > EXACT:
+        raise Misfit(f"{where or 'The value'} is larger than JSON's numbers are exact.")
     return found
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ForwardRef, Union, get_args, get_origin, get_type_hints
 
 from remanence.operations.bounds import BOUNDS, OWN_BOUNDS
+from remanence.operations.reading import EXACT
 from remanence.operations.remembering import Add
 from remanence.operations.rendering import COMPUTED, plain
 
@@ -32,6 +33,7 @@ _PLAIN: Mapping[Any, Schema] = {
 ITEMS: Mapping[str, tuple[type, frozenset[str]]] = {
     "memories": (Add, frozenset({"idempotency_key"})),
 }
+WHOLE: Schema = {"minimum": -EXACT, "maximum": EXACT}
 # What of the bounds of a field holds for which type of it.
 _FOR: Mapping[str, frozenset[str]] = {
     "string": frozenset({"minLength", "maxLength", "pattern", "enum", "format"}),
@@ -83,6 +85,9 @@ class Schemas:
     def field(self, each: Field[Any], kind: Any) -> Schema:
         """The schema of one field of a request."""
         schema = self.of(kind)
+        for part in schema.get("anyOf", [schema]):
+            if part.get("type") == "integer":
+                part.update(WHOLE)
         _bind(schema, bounds_of(each))
         if each.name in ITEMS:
             like, without = ITEMS[each.name]

@@ -1,0 +1,3 @@
+"""Which version of Remanence this is."""
+
+__version__ = "0.1.0"
