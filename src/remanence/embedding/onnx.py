@@ -94,7 +94,8 @@ class OnnxEmbedder:
         """The same vector as `embed`, and the content tokens in float."""
         engine = self._open()
         piece = engine.encode(text).cut(self.max_tokens)
-        [(vector, tokens)] = engine.run([piece])
+        with engine.asked:
+            [(vector, tokens)] = engine.run([piece])
         return QueryEmbedding(vector, tokens, tuple(piece.spans[at] for at in piece.content))
 
     def verify(self) -> None:
@@ -142,6 +143,7 @@ class _Engine:
     tokenizer: Tokenizer
     session: InferenceSession
     pool: ThreadPoolExecutor
+    asked: threading.Semaphore  # more questions at a time than cores would only slow each other
     first: int  # the special token before a text
     last: int  # and after it
     budget: int
@@ -182,6 +184,7 @@ def _open_engine(folder: Path, device: Device, threads: int) -> _Engine:
         tokenizer=tokenizer,
         session=session,
         pool=ThreadPoolExecutor(threads if on_cpu else 1, thread_name_prefix="embed"),
+        asked=threading.Semaphore(threads),
         first=first,
         last=last,
         budget=CPU_BUDGET if on_cpu else CUDA_BUDGET,

@@ -43,14 +43,17 @@ class Lures:
     graph: FloatArray  # by row, or empty
 
 
-def dense_by_row(columns: Columns, nearest: Nearest | None) -> FloatArray:
-    """The best cosine of each row; rows the index did not name get the least it did name."""
-    if nearest is None or not len(nearest.keys):
-        return np.zeros(len(columns), np.float32)
-    rows = columns.rows_of(nearest.keys)
-    inside = rows >= 0
-    dense = np.full(len(columns), nearest.scores.min(), np.float32)
-    np.maximum.at(dense, rows[inside], nearest.scores[inside])
+def dense_of(rows: Rows, named: Rows, nearest: Nearest | None) -> FloatArray:
+    """The best cosine of each of these (ascending) rows.
+
+    `named` are the rows that the index named; any other gets the least it named.
+    """
+    if nearest is None or not len(nearest.keys) or not len(rows):
+        return np.zeros(len(rows), np.float32)
+    dense = np.full(len(rows), nearest.scores.min(), np.float32)
+    places = np.minimum(rows.searchsorted(named), len(rows) - 1)
+    here = rows[places] == named
+    np.maximum.at(dense, places[here], nearest.scores[here])
     return dense
 
 
@@ -64,8 +67,9 @@ def choose_pool(
     least: int,
 ) -> Pool:
     """The `size` most promising rows; at least `least` of them whenever that many are allowed."""
-    dense = dense_by_row(columns, nearest)
-    rows = _gather(columns, allowed, words, nearest, lures)
+    by_vector = np.zeros(0, np.int64) if nearest is None else columns.rows_of(nearest.keys)
+    rows = _gather(columns, allowed, words, by_vector, lures)
+    dense = dense_of(rows, by_vector, nearest)
     promise = _promise(columns, rows, dense, words) + _lured(columns, rows, lures)
     order = np.argsort(-promise, kind="stable")
     chosen = rows[order[:size]]
@@ -78,12 +82,11 @@ def _gather(
     columns: Columns,
     allowed: NDArray[np.bool_],
     words: WordScores,
-    nearest: Nearest | None,
+    by_vector: Rows,
     lures: Lures,
 ) -> Rows:
     totals = words.totals if allowed.all() else np.where(allowed, words.totals, 0)
     by_words = _largest(totals, BY_WORDS)
-    by_vector = columns.rows_of(nearest.keys) if nearest is not None else by_words[:0]
     recent = lures.in_period[np.argsort(-totals[lures.in_period], kind="stable")[:BY_TIME]]
     by_graph = _largest(lures.graph.astype(np.float64), BY_GRAPH)
     leaders = np.concatenate([by_words[:LEADERS], by_vector[:LEADERS]])
@@ -108,9 +111,9 @@ def _promise(
 ) -> NDArray[np.float64]:
     before = columns.neighbours(rows, -1)
     previous = np.where(before >= 0, words.totals[before], 0)
-    session = session_values(columns, rows, words.sessions[0])
+    session = session_values(columns, rows, words.sessions)
     return np.asarray(
-        share_of_best(dense[rows])
+        share_of_best(dense)
         + share_of_best(words.totals[rows])
         + SESSION_SHARE * share_of_best(session)
         + PREVIOUS_SHARE * share_of_best(previous),
@@ -123,10 +126,18 @@ def _lured(columns: Columns, rows: Rows, lures: Lures) -> NDArray[np.float64]:
     if len(lures.in_period):
         promise += TIME_SHARE * np.isin(rows, lures.in_period)
     if lures.people:
-        promise += SPEAKER_SHARE * np.isin(columns.speaker[rows], list(lures.people))
+        promise += SPEAKER_SHARE * said_by(columns, rows, lures.people)
     if len(lures.graph):
         promise += GRAPH_SHARE * lures.graph[rows]
     return promise
+
+
+def said_by(columns: Columns, rows: Rows, people: frozenset[int]) -> NDArray[np.bool_]:
+    """Which of these rows one of these (few) people said."""
+    speaker, said = columns.speaker[rows], np.zeros(len(rows), np.bool_)
+    for person in people:
+        said |= speaker == person
+    return said
 
 
 def session_values(columns: Columns, rows: Rows, by_session: FloatArray) -> FloatArray:

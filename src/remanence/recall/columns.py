@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from remanence.model.memory import Kind, State
 from remanence.ports.store import Keys, Trait
+from remanence.recall.places import Places, places_of
 from remanence.text.words import fold
 
 KINDS = {kind.value: number for number, kind in enumerate(Kind)}
@@ -114,8 +115,7 @@ class Columns:
     kind: NDArray[np.uint8]
     state: NDArray[np.uint8]
     flags: NDArray[np.uint8]
-    sorted_keys: Keys
-    by_key: NDArray[np.int32]  # the row of each of `sorted_keys`
+    places: Places
     lexicons: Lexicons
     average_terms: float
     log_characters: float  # mean of the logarithm of each text's length
@@ -135,13 +135,7 @@ class Columns:
 
     def rows_of(self, keys: Keys) -> NDArray[np.int64]:
         """Row numbers of these keys, -1 for a key that is not here."""
-        if not len(self):
-            return np.full(len(keys), -1, np.int64)
-        places = self.sorted_keys.searchsorted(keys)
-        places[places == len(self)] = 0
-        rows = self.by_key[places].astype(np.int64)
-        rows[self.sorted_keys[places] != keys] = -1
-        return rows
+        return self.places.rows_of(keys)
 
     def neighbours(self, rows: NDArray[np.int64], offset: int) -> NDArray[np.int64]:
         """The row so many turns later in the same conversation, -1 where there is none."""
@@ -212,12 +206,10 @@ def _ordered(arrays: dict[str, NDArray[Any]], lexicons: Lexicons) -> Columns:
     """Columns of these arrays in conversation order; the arrays are let go one by one."""
     order = np.lexsort((arrays["key"], arrays["happened"], arrays["session"]))
     placed = {name: arrays.pop(name)[order] for name in _DTYPES}
-    by_key = np.argsort(placed["key"], kind="stable").astype(np.int32)
     sessions = len(lexicons.sessions.names)
     return Columns(
         **placed,
-        by_key=by_key,
-        sorted_keys=placed["key"][by_key],
+        places=places_of(placed["key"]),
         lexicons=lexicons,
         average_terms=max(float(placed["terms"].mean()) if len(order) else 1.0, 1.0),
         log_characters=float(np.log1p(placed["characters"]).mean()) if len(order) else 0.0,

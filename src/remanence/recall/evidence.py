@@ -12,9 +12,7 @@ from remanence.ports.store import StoredPiece, Vectors
 from remanence.recall.columns import Columns
 from remanence.recall.late import token_matches
 from remanence.recall.lexical import Rows
-
-# More pieces than a passage of 512 tokens can have.
-PASSAGE_PIECES = 520
+from remanence.turns import computing
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +33,7 @@ class Evidence:
     matches: FloatArray  # (rows, tokens)
     vectors: FloatArray  # (rows, dimension): the best piece of each
     leading: NDArray[np.int64]  # which of `pieces` is the best of each row
+    starts: NDArray[np.int64]  # which of `pieces` is the first of each row, then their number
     pieces: list[StoredPiece]
 
     def places(self, rows: Rows) -> NDArray[np.int64]:
@@ -44,12 +43,13 @@ class Evidence:
         found = np.minimum(np.searchsorted(self.order, rows), len(self.order) - 1)
         return np.where(self.order[found] == rows, found, -1)
 
-    def at(self, figures: FloatArray, rows: Rows) -> FloatArray:
-        """One of the figures for these rows, 0 where there is none."""
-        places = self.places(rows)
+    def at(self, figures: FloatArray, places: NDArray[np.int64]) -> FloatArray:
+        """One of the figures at these places, 0 where there is none."""
         if not len(figures):
-            return np.zeros((len(rows), *figures.shape[1:]), np.float32)
+            return np.zeros((len(places), *figures.shape[1:]), np.float32)
         known = places >= 0
+        if known.all():
+            return figures[places]
         return figures[places] * known.reshape(-1, *[1] * (figures.ndim - 1))
 
     def best_piece(self, row: int) -> BestPiece | None:
@@ -57,10 +57,9 @@ class Evidence:
         place = int(self.places(np.array([row]))[0])
         if place < 0:
             return None
-        at = int(self.leading[place])
-        best = self.pieces[at]
-        around = self.pieces[max(at - best.part, 0) : at + PASSAGE_PIECES]
-        same = [p for p in around if p.key == best.key and p.passage == best.passage]
+        best = self.pieces[self.leading[place]]
+        own = self.pieces[self.starts[place] : self.starts[place + 1]]
+        same = [piece for piece in own if piece.passage == best.passage]
         span = min(p.start for p in same), max(p.stop for p in same)
         return BestPiece(float(self.best[place]), span)
 
@@ -79,7 +78,8 @@ def read_evidence(
     if not pieces:
         return no_evidence(len(query.tokens), len(query.vector))
     owners = columns.rows_of(np.array([piece.key for piece in pieces], np.int64))
-    return _compare(pieces, owners, query)
+    with computing():
+        return _compare(pieces, owners, query)
 
 
 def _compare(pieces: list[StoredPiece], owners: Rows, query: QueryEmbedding) -> Evidence:
@@ -99,6 +99,7 @@ def _compare(pieces: list[StoredPiece], owners: Rows, query: QueryEmbedding) -> 
         matches=np.maximum.reduceat(matches, starts, axis=0) if matches.size else matches[starts],
         vectors=vectors[leading],
         leading=leading,
+        starts=np.append(starts, len(pieces)),
         pieces=pieces,
     )
 
@@ -115,4 +116,5 @@ def no_evidence(tokens: int = 0, dimension: int = 1) -> Evidence:
     none = np.zeros(0, np.float32)
     rows = np.zeros(0, np.int64)
     matches = np.zeros((0, tokens), np.float32)
-    return Evidence(rows, none, none, matches, np.zeros((0, dimension), np.float32), rows, [])
+    vectors = np.zeros((0, dimension), np.float32)
+    return Evidence(rows, none, none, matches, vectors, rows, rows, [])

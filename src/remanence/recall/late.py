@@ -31,8 +31,10 @@ def token_matches(tokens: FloatArray, codes: Sequence[bytes]) -> FloatArray:
     best = np.zeros((len(codes), len(tokens)), np.float32)
     if not len(tokens):
         return best
-    half = np.array([len(code) % CODE_BYTES != 0 for code in codes], np.bool_)
+    half = np.fromiter(map(len, codes), np.int64, len(codes)) % CODE_BYTES != 0
     _fill(best, np.flatnonzero(~half), codes, b"", tokens, CODE_BYTES)
+    if not half.any():
+        return best
     kept = HALF_CODE_BYTES * 8
     doubled = tokens[:, :kept] * np.float32(CODE_BITS / kept)
     _fill(best, np.flatnonzero(half), codes, HALF_CODES, doubled, HALF_CODE_BYTES)
@@ -48,8 +50,8 @@ def _fill(
     size: int,
 ) -> None:
     """The matches of texts whose codes all have that head and size."""
-    bodies = [codes[row][len(head) :] for row in rows]
-    lengths = np.array([len(body) // size for body in bodies], np.int64)
+    bodies = [codes[row][len(head) :] for row in rows.tolist()]
+    lengths = np.fromiter(map(len, bodies), np.int64, len(bodies)) // size
     filled = np.flatnonzero(lengths)
     if not len(filled):
         return

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from remanence.model.embedding import FloatArray
 from remanence.ports.store import Keys
-from remanence.recall.columns import ALONE, Columns
+from remanence.recall.columns import Columns
 
 K1 = 1.2
 B = 0.75
@@ -71,7 +71,7 @@ class WordScores:
             return np.zeros(len(self._columns))
         rows = np.concatenate([p.rows for p in self.postings])
         scores = np.concatenate([p.scores for p in self.postings])
-        return np.bincount(rows, scores, minlength=len(self._columns)).astype(np.float64)
+        return np.asarray(np.bincount(rows, scores, minlength=len(self._columns)), np.float64)
 
     def weighed(self, weights: FloatArray) -> NDArray[np.float64]:
         """The word score of every row, each term as heavy as its weight."""
@@ -96,23 +96,36 @@ class WordScores:
         return (self.idf @ present) / total if total else np.zeros(present.shape[1], np.float32)
 
     @cached_property
-    def sessions(self) -> tuple[FloatArray, FloatArray]:
-        """Word score and covered share of every session of the partition."""
+    def sessions(self) -> FloatArray:
+        """The word score of every session of the partition."""
         count = len(self._columns.lexicons.sessions.names)
-        present = np.zeros((len(self.postings), count), bool)
         score = np.zeros(count, np.float32)
         lengths = self._columns.session_terms
         average = max(float(lengths.mean()), 1.0) if count else 1.0
-        for number, posting in enumerate(self.postings):
-            session = self._columns.session[posting.rows]
-            inside = session != ALONE
-            summed = np.bincount(session[inside], posting.counts[inside], minlength=count)
-            counted = summed.astype(np.float32)
-            having = np.flatnonzero(counted)
-            present[number, having] = True
+        for posting in self.postings:
+            having, counted = _by_session(self._columns, posting)
             idf = _idf(count, len(having))
-            score[having] += _bm25(counted[having], lengths[having], average, idf)
-        return score, self.share(present)
+            score[having] += _bm25(counted, lengths[having], average, idf)
+        return score
+
+
+def _by_session(columns: Columns, posting: Posting) -> tuple[NDArray[np.int32], FloatArray]:
+    """The sessions that hold a term, ascending as the rows are, and how often."""
+    session = columns.session[posting.rows]
+    alone = int(session.searchsorted(0))
+    session, counts = session[alone:], posting.counts[alone:]
+    if not len(session):
+        return session, counts
+    starts = _starts(session)
+    return session[starts], np.add.reduceat(counts, starts)
+
+
+def _starts(ascending: NDArray[np.signedinteger]) -> Rows:
+    """Where each value of an ascending array, which is not empty, first stands."""
+    first = np.empty(len(ascending), bool)
+    first[0] = True
+    np.not_equal(ascending[1:], ascending[:-1], out=first[1:])
+    return np.flatnonzero(first)
 
 
 def _posting(columns: Columns, keys: Keys | None) -> Posting:
@@ -129,10 +142,7 @@ def _counted(columns: Columns, keys: Keys) -> tuple[Rows, FloatArray]:
     """The rows of ascending keys with repeats, ascending, and how often each stands there."""
     if not len(keys):
         return keys, np.zeros(0, np.float32)
-    first = np.empty(len(keys), bool)
-    first[0] = True
-    np.not_equal(keys[1:], keys[:-1], out=first[1:])
-    starts = np.flatnonzero(first)
+    starts = _starts(keys)
     counts = np.empty(len(starts), np.float32)
     counts[:-1] = starts[1:] - starts[:-1]
     counts[-1] = len(keys) - starts[-1]

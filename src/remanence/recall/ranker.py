@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -47,8 +48,13 @@ class Ranker:
 
 def families(names: tuple[str, ...], shares: FloatArray) -> list[dict[str, float]]:
     """Each memory's shares summed by family: the part of a signal's name before the dot."""
-    first = [name.partition(".")[0] for name in names]
-    known = list(dict.fromkeys(first))
-    member = np.array([[family == name for family in known] for name in first], np.float32)
+    known, member = _members(names)
     sums = (shares @ member).tolist()
     return [dict(zip(known, row, strict=True)) for row in sums]
+
+
+@lru_cache(maxsize=8)
+def _members(names: tuple[str, ...]) -> tuple[list[str], FloatArray]:
+    first = [name.partition(".")[0] for name in names]
+    known = list(dict.fromkeys(first))
+    return known, np.array([[family == name for family in known] for name in first], np.float32)

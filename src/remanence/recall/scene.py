@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from remanence.model.embedding import FloatArray
 from remanence.recall.adapter import Learned
-from remanence.recall.candidates import Pool, session_values
+from remanence.recall.candidates import Pool, said_by, session_values
 from remanence.recall.columns import Columns
 from remanence.recall.evidence import Evidence
 from remanence.recall.late import weighted
 from remanence.recall.lexical import Rows, WordScores
 from remanence.recall.understand import Question
+from remanence.text.flags import QUESTION
 
 LEADING = 3
 CHATTY = 100
@@ -61,43 +62,73 @@ class Scene:
         return self.pool.rows
 
     @cached_property
-    def window(self) -> dict[int, FloatArray]:
-        """Term scores (terms, pool) of the turns around each memory of the pool."""
-        rows = np.concatenate([self._around(n) for n in WINDOW])
-        found = self.words.values(rows).reshape(-1, len(WINDOW), len(self.rows))
-        return {n: found[:, place] for place, n in enumerate(WINDOW)}
+    def windows(self) -> FloatArray:
+        """Term scores (terms, window, pool) of the turns around each memory of the pool."""
+        rows = np.concatenate([self.around(n) for n in WINDOW])
+        return self.words.values(rows).reshape(-1, len(WINDOW), len(self.rows))
 
-    def _around(self, offset: int) -> Rows:
-        return self.rows if offset == 0 else self.columns.neighbours(self.rows, offset)
+    @cached_property
+    def window(self) -> dict[int, FloatArray]:
+        """The same by distance: (terms, pool)."""
+        return {n: self.windows[:, place] for place, n in enumerate(WINDOW)}
+
+    @cached_property
+    def _neighbours(self) -> dict[int, Rows]:
+        return {0: self.rows}
+
+    def around(self, offset: int) -> Rows:
+        """The row of the turn at that distance, -1 where there is none."""
+        if offset not in self._neighbours:
+            self._neighbours[offset] = self.columns.neighbours(self.rows, offset)
+        return self._neighbours[offset]
+
+    @cached_property
+    def _places(self) -> dict[int, NDArray[np.int64]]:
+        return {}
+
+    def read(self, figures: FloatArray, offset: int = 0) -> FloatArray:
+        """One of the figures of the evidence for the turn at that distance."""
+        if offset not in self._places:
+            self._places[offset] = self.evidence.places(self.around(offset))
+        return self.evidence.at(figures, self._places[offset])
+
+    @cached_property
+    def _words(self) -> dict[int, FloatArray]:
+        return {n: figures_of(found.sum(axis=0)) for n, found in self.window.items()}
 
     def words_at(self, offset: int) -> FloatArray:
         """The word score of the turn at that distance."""
-        return figures_of(self.window[offset].sum(axis=0))
+        return self._words[offset]
+
+    @cached_property
+    def covered(self) -> FloatArray:
+        """The share of the question that each memory's words cover."""
+        return self.words.share(self.window[0] > 0)
 
     @cached_property
     def dense(self) -> FloatArray:
         """The cosine of each memory's best piece."""
-        return self.evidence.at(self.evidence.best, self.rows)
+        return self.read(self.evidence.best)
 
     @cached_property
     def dense_before(self) -> FloatArray:
         """The cosine of the turn before."""
-        return self.evidence.at(self.evidence.best, self._around(-1))
+        return self.read(self.evidence.best, -1)
 
     @cached_property
     def vectors(self) -> FloatArray:
         """The vector of each memory's best piece."""
-        return self.evidence.at(self.evidence.vectors, self.rows)
+        return self.read(self.evidence.vectors)
 
     @cached_property
     def session_words(self) -> FloatArray:
         """The word score of each memory's session."""
-        return session_values(self.columns, self.rows, self.words.sessions[0])
+        return session_values(self.columns, self.rows, self.words.sessions)
 
     @cached_property
     def matches(self) -> FloatArray:
         """Token matches of each memory."""
-        return self.evidence.at(self.evidence.matches, self.rows)
+        return self.read(self.evidence.matches)
 
     @cached_property
     def bare(self) -> NDArray[np.bool_]:
@@ -114,14 +145,14 @@ class Scene:
         compared = self.dense
         if self.token_weights.any():
             compared = weighted(self.matches, self.token_weights)
-        return np.where(self.bare, self.words.share(self.window[0] > 0), compared)
+        return np.where(self.bare, self.covered, compared)
 
     @cached_property
     def late_pair(self) -> FloatArray:
         """The same with the better of the memory and the turn before, token by token."""
         compared = np.maximum(self.dense, self.dense_before)
         if self.token_weights.any():
-            before = self.evidence.at(self.evidence.matches, self._around(-1))
+            before = self.read(self.evidence.matches, -1)
             compared = weighted(np.maximum(self.matches, before), self.token_weights)
         covered = self.words.share((self.window[0] > 0) | (self.window[-1] > 0))
         return np.where(self.bare, covered, compared)
@@ -133,16 +164,14 @@ class Scene:
             return self.late_pair
         best = self.matches
         for offset in STRETCH:
-            there = self.evidence.at(self.evidence.matches, self._around(offset))
+            there = self.read(self.evidence.matches, offset)
             best = np.maximum(best, there)
         return np.where(self.bare, self.late_pair, weighted(best, self.token_weights))
 
     @cached_property
     def speaker_named(self) -> FloatArray:
         """1 where the speaker is a person the question names."""
-        if not self.people:
-            return np.zeros(len(self.rows), np.float32)
-        return flagged(np.isin(self.columns.speaker[self.rows], list(self.people)))
+        return flagged(said_by(self.columns, self.rows, self.people))
 
     @cached_property
     def graph(self) -> FloatArray:
@@ -156,14 +185,15 @@ class Scene:
         session = self.columns.session[self.rows]
         order = np.lexsort((-values, session))
         ordered = session[order]
-        starts = np.flatnonzero(np.diff(ordered, prepend=-2))
-        place = np.arange(len(order)) - np.repeat(starts, np.diff([*starts, len(order)]))
-        leading = (place < LEADING) & (ordered >= 0)
-        count = int(session.max(initial=-1)) + 1
-        total = np.bincount(ordered[leading], values[order][leading], minlength=count)
-        share = np.bincount(ordered[leading], minlength=count)
-        means = np.append(total / np.maximum(share, 1), 0)
-        return figures_of(means[session])
+        first = np.ones(len(order), np.bool_)
+        np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+        group = np.cumsum(first) - 1
+        leading = (np.arange(len(order)) - np.flatnonzero(first)[group] < LEADING) & (ordered >= 0)
+        total = np.bincount(group[leading], values[order][leading], minlength=len(order))
+        share = np.bincount(group[leading], minlength=len(order))
+        means = np.empty(len(order), np.float32)
+        means[order] = (total / np.maximum(share, 1))[group]
+        return means
 
     @cached_property
     def wordiness(self) -> float:
@@ -202,3 +232,11 @@ class Scene:
     def has(self, flag: int) -> FloatArray:
         """1 where the text has that trait."""
         return flagged(self.flags & flag != 0)
+
+    @cached_property
+    def answers(self) -> FloatArray:
+        """1 where the turn before asks and somebody else spoke."""
+        before = self.around(-1)
+        asked = (self.columns.flags[before] & QUESTION) != 0
+        other = self.columns.speaker[before] != self.columns.speaker[self.rows]
+        return flagged((before >= 0) & asked & other)

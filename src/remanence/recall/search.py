@@ -16,7 +16,7 @@ from remanence.ports.vector_index import Nearest, VectorIndex
 from remanence.recall.adapter import Adapter
 from remanence.recall.adapters import Adapted, Adapters
 from remanence.recall.adapting import Adapting, learned_shares
-from remanence.recall.answer import Answer, found_in, hits_of, memories_of
+from remanence.recall.answer import Answer, Found, found_in, hits_of, memories_of
 from remanence.recall.candidates import POOL, Lures, Pool, choose_pool
 from remanence.recall.columns import Columns
 from remanence.recall.conditions import Mask, allowed, microseconds
@@ -34,6 +34,7 @@ from remanence.recall.understand import Question
 from remanence.recall.views import View, Views
 from remanence.recall.wordings import Wordings
 from remanence.text.words import terms
+from remanence.turns import computing
 
 # In a small partition every cosine is at hand; in a large one the best few are read and scored.
 SMALL = 4_000
@@ -102,10 +103,13 @@ class Recall:
     def _answer(self, query: Query, question: Question, adapted: Adapted) -> Answer:
         wordings = Wordings(self._embedder)
         scenes = self._scenes(query, question, wordings, adapted)
-        ranked = self.chosen(query, self.rank(query, scenes)) if scenes else None
+        found: tuple[Found, ...] = ()
+        if scenes:
+            with computing():
+                found = found_in(self.chosen(query, self.rank(query, scenes)), self.ranker)
         told = [*wordings.lost, *(s.degraded for s in scenes if s.degraded), *adapted.troubles]
         return Answer(
-            found=found_in(ranked, self.ranker) if ranked is not None else (),
+            found=found,
             understood=_understood(question, scenes),
             degraded=tuple(dict.fromkeys(told)),
         )
@@ -159,7 +163,8 @@ class Recall:
             return None
         most = min(max(FEW, len(columns) // COMMON), MANY)
         found = self._store.postings(partition, question.terms, most)
-        words = WordScores(columns, question.terms, found, most)
+        with computing():
+            words = WordScores(columns, question.terms, found, most)
         people = frozenset(question.people(columns.lexicons.speakers))
         plain = words.without(_name_terms(columns, people))
         asked = question.in_voice_of(columns.lexicons.speakers.names[n] for n in people)
@@ -169,7 +174,8 @@ class Recall:
         times = _in_period(columns, mask, question)
         graph = _reached(view, question)
         lures = Lures(times, people, graph)
-        pool = choose_pool(columns, mask, plain, nearest, lures, size, query.limit)
+        with computing():
+            pool = choose_pool(columns, mask, plain, nearest, lures, size, query.limit)
         first = pool.rows[:LEADERS]
         tenant = query.reach.tenant
         rows, strength = self._links.linked(tenant, partition, columns, first, query.now)

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from remanence.model.embedding import FloatArray
 from remanence.recall.columns import ALONE, ROLES
-from remanence.recall.scene import WINDOW, Scene, figures_of, flagged
+from remanence.recall.scene import Scene, figures_of, flagged
 from remanence.text.flags import NAMES, NUMBER, QUESTION, TIME
 
 LEADERS = 3
+MOST = 8.0  # of the best; ordinary pools stay far below
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +65,11 @@ def _best(values: FloatArray) -> float:
     return max(float(values.max(initial=0)), 1e-6)
 
 
+def _part(values: FloatArray, best: float) -> FloatArray:
+    """Values as parts of the best one; bounded, as the best of a poor pool may be next to nothing."""
+    return figures_of(np.clip(values / best, -MOST, MOST))
+
+
 def _range(values: FloatArray) -> tuple[float, float]:
     return float(values.min(initial=0)), float(values.max(initial=0))
 
@@ -86,15 +94,11 @@ def _places(values: FloatArray, ascending: FloatArray) -> FloatArray:
 
 
 def _window_words(s: Scene) -> FloatArray:
-    return figures_of(np.max([s.window[n] for n in WINDOW], axis=0).sum(axis=0))
-
-
-def _share(s: Scene) -> FloatArray:
-    return s.words.share(s.window[0] > 0)
+    return figures_of(s.windows.max(axis=1).sum(axis=0))
 
 
 def _window_share(s: Scene) -> FloatArray:
-    return s.words.share(np.any([s.window[n] > 0 for n in WINDOW], axis=0))
+    return s.words.share(np.asarray((s.windows > 0).any(axis=1)))
 
 
 def _length(s: Scene) -> FloatArray:
@@ -108,13 +112,6 @@ def _position(s: Scene) -> FloatArray:
     first, last = s.columns.session_rows[session], s.columns.session_rows[session + 1]
     place = (s.rows - first) / np.maximum(last - first, 1)
     return np.where(session >= 0, place, 0).astype(np.float32)
-
-
-def _answers(s: Scene) -> FloatArray:
-    before = s.columns.neighbours(s.rows, -1)
-    asked = (s.columns.flags[before] & QUESTION) != 0
-    other = s.columns.speaker[before] != s.columns.speaker[s.rows]
-    return flagged((before >= 0) & asked & other)
 
 
 def _by_user(s: Scene) -> FloatArray:
@@ -133,8 +130,8 @@ def _words_then(s: Scene, e: Extents) -> FloatArray:
     """The words of a memory, or of the question it answers: "two" is about what was asked."""
     if s.question.period is None:
         return s.date_match
-    told = np.maximum(s.words_at(0), s.words_at(-1) * _answers(s))
-    return figures_of(s.date_match * told / e.words)
+    told = np.maximum(s.words_at(0), s.words_at(-1) * s.answers)
+    return figures_of(s.date_match * _part(told, e.words))
 
 
 def _when(wanted: bool, figures: FloatArray) -> FloatArray:
@@ -143,8 +140,8 @@ def _when(wanted: bool, figures: FloatArray) -> FloatArray:
 
 BASIC: Mapping[str, Callable[[Scene, Extents], FloatArray]] = {
     "vector": lambda s, e: s.dense,
-    "vector.part": lambda s, e: s.dense / e.dense,
-    "vector.mean": lambda s, e: s.evidence.at(s.evidence.mean, s.rows),
+    "vector.part": lambda s, e: _part(s.dense, e.dense),
+    "vector.mean": lambda s, e: s.read(s.evidence.mean),
     "vector.before": lambda s, e: s.dense_before,
     "vector.session": lambda s, e: s.session_best(s.dense),
     "vector.feedback": lambda s, e: figures_of(s.vectors @ e.centre),
@@ -156,21 +153,21 @@ BASIC: Mapping[str, Callable[[Scene, Extents], FloatArray]] = {
     "tokens.pair.spread": lambda s, e: _spread(s.late_pair, e.pair),
     "tokens.pair.place": lambda s, e: _places(s.late_pair, e.pairs),
     "tokens.pair.speaker": lambda s, e: s.late_pair * s.speaker_named,
-    "words": lambda s, e: s.words_at(0) / e.words,
-    "words.share": lambda s, e: _share(s),
-    "around.words": lambda s, e: (_window_words(s) - s.words_at(0)) / e.words,
-    "around.share": lambda s, e: _window_share(s) - _share(s),
-    "around.before": lambda s, e: s.words_at(-1) / e.words,
+    "words": lambda s, e: _part(s.words_at(0), e.words),
+    "words.share": lambda s, e: s.covered,
+    "around.words": lambda s, e: _part(_window_words(s) - s.words_at(0), e.words),
+    "around.share": lambda s, e: _window_share(s) - s.covered,
+    "around.before": lambda s, e: _part(s.words_at(-1), e.words),
     "around.before.share": lambda s, e: s.words.share(s.window[-1] > 0),
-    "around.before2": lambda s, e: s.words_at(-2) / e.words,
-    "around.after": lambda s, e: s.words_at(1) / e.words,
-    "around.after2": lambda s, e: s.words_at(2) / e.words,
-    "around.session": lambda s, e: s.session_words / e.session_words,
+    "around.before2": lambda s, e: _part(s.words_at(-2), e.words),
+    "around.after": lambda s, e: _part(s.words_at(1), e.words),
+    "around.after2": lambda s, e: _part(s.words_at(2), e.words),
+    "around.session": lambda s, e: _part(s.session_words, e.session_words),
     "speaker": lambda s, e: s.speaker_named,
     "speaker.user": lambda s, e: _by_user(s),
     "speaker.user.asked": lambda s, e: _when(s.question.about_assistant, _by_user(s)),
     "form.question": lambda s, e: s.has(QUESTION),
-    "form.answers": lambda s, e: _answers(s),
+    "form.answers": lambda s, e: s.answers,
     "form.length": lambda s, e: _length(s),
     "form.position": lambda s, e: _position(s),
     "form.number": lambda s, e: s.has(NUMBER),
@@ -207,15 +204,38 @@ def measure(scene: Scene, extents: Extents, names: Sequence[str]) -> FloatArray:
 
     A memory without vectors (not embedded yet) has NaN where one would be needed.
     """
-    factor = {WORDY: scene.wordiness, SEVERAL: float(scene.question.wants_several)}
-    split = [_split(name) for name in names]
-    found = {name: BASIC[name](scene, extents) for name in {name for name, _ in split}}
+    plan = _planned(tuple(names))
+    found = np.empty((len(plan.basic), len(scene.rows)), np.float32)
+    for place, name in enumerate(plan.basic):
+        found[place] = BASIC[name](scene, extents)
+    factors = np.array([1, scene.wordiness, scene.question.wants_several], np.float32)
     figures = np.empty((len(scene.rows), len(names)), np.float32)
-    for column, (name, times) in enumerate(split):
-        figures[:, column] = found[name] * factor.get(times, 1.0)
-        if name.startswith("vector"):
-            figures[scene.bare, column] = np.nan
+    np.multiply(found[plan.places].T, factors[plan.times], out=figures)
+    if scene.bare.any():
+        figures[np.ix_(scene.bare, plan.by_vector)] = np.nan
     return figures
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Plan:
+    """How signals come from the basic ones: which of them, and times which factor."""
+
+    basic: tuple[str, ...]
+    places: NDArray[np.intp]
+    times: NDArray[np.intp]
+    by_vector: NDArray[np.bool_]
+
+
+@lru_cache(maxsize=8)
+def _planned(names: tuple[str, ...]) -> _Plan:
+    split = [_split(name) for name in names]
+    basic = tuple(dict.fromkeys(name for name, _ in split))
+    return _Plan(
+        basic,
+        np.array([basic.index(name) for name, _ in split], np.intp),
+        np.array([("", WORDY, SEVERAL).index(times) for _, times in split], np.intp),
+        np.array([name.startswith("vector") for name in names], np.bool_),
+    )
 
 
 def _split(name: str) -> tuple[str, str]:
