@@ -105,7 +105,9 @@ class Forbidden(AccessError):
 
 
 class RateLimited(AccessError):
-    """Too many calls in too short a time; wait and try again."""
+    """Too many calls in too short a time; wait `retry_s` seconds and try again."""
+
+    retry_s: float = 1.0
 
 
 class ServerUnavailable(RemanenceError):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
 from dataclasses import fields
@@ -17,8 +19,10 @@ import yaml
 
 from remanence import Memory
 from remanence.config import PREFIX, Settings
+from remanence.server.serving import GRACE_S, LAST_S
 from remanence.testing.services.postgres import Postgres
 from remanence.testing.services.process import folder_of
+from remanence.testing.serving import serving
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -28,6 +32,17 @@ PASSWORD = "it's a 'quoted' password"
 @pytest.fixture(scope="module")
 def compose() -> dict[str, Any]:
     found: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
+    return found
+
+
+@pytest.fixture(scope="module")
+def service() -> dict[str, list[str]]:
+    """The lines of the unit, by name."""
+    found: dict[str, list[str]] = {}
+    for line in (DEPLOY / "remanence.service").read_text("utf-8").splitlines():
+        name, equals, value = line.partition("=")
+        if equals and not line.startswith("#"):
+            found.setdefault(name, []).append(value)
     return found
 
 
@@ -57,6 +72,56 @@ def test_every_variable_is_a_setting(compose: dict[str, Any]) -> None:
     given |= set(re.findall(rf"\b({PREFIX}\w+)=", (DEPLOY / "Dockerfile").read_text("utf-8")))
     assert given <= known
     assert f"{PREFIX}DATABASE" in given
+
+
+def test_the_server_is_on_its_port_and_has_time_to_end(compose: dict[str, Any]) -> None:
+    server = compose["services"]["server"]
+    assert server["ports"] == ["127.0.0.1:8005:8005"]
+    assert int(server["stop_grace_period"].removesuffix("s")) > GRACE_S + LAST_S
+    image = (DEPLOY / "Dockerfile").read_text("utf-8")
+    assert re.search(r'^ENTRYPOINT \["rem"\]$', image, re.MULTILINE)
+    assert re.search(r'^CMD \["serve"\]$', image, re.MULTILINE)
+    assert re.search(r"^EXPOSE 8005$", image, re.MULTILINE)
+    for variable in ("HOST=0.0.0.0", "PORT=8005"):
+        assert f"{PREFIX}{variable}" in image
+
+
+def test_the_health_check_tells_a_server_that_is_ready() -> None:
+    image = (DEPLOY / "Dockerfile").read_text("utf-8")
+    found = re.search(r'CMD \["python", "-c", "(.*)"\]', image)
+    assert found is not None
+    with serving() as served:
+        code = found[1].replace("http://127.0.0.1:8005", served.url)
+        asked = [sys.executable, "-c", code]
+        assert subprocess.run(asked, check=False).returncode == 0
+        served.memory.close()
+        assert subprocess.run(asked, check=False, capture_output=True).returncode == 1
+
+
+class TestService:
+    def test_it_says_what_it_should(self, service: dict[str, list[str]]) -> None:
+        assert service["ExecStart"] == ["/opt/remanence/bin/rem serve"]
+        for name in ("DynamicUser", "NoNewPrivileges", "PrivateTmp", "ProtectHome"):
+            assert service[name] == ["yes"]
+        assert service["ProtectSystem"] == ["strict"]
+        assert service["StateDirectory"] == ["remanence"]
+        assert int(service["TimeoutStopSec"][0]) > GRACE_S + LAST_S
+        known = {PREFIX + field.name.upper() for field in fields(Settings)}
+        given = re.findall(rf"({PREFIX}\w+)=", "\n".join(service["Environment"]))
+        assert f"{PREFIX}DATABASE" in given
+        assert set(given) <= known
+
+    def test_systemd_takes_it_and_finds_it_safe(self, tmp_path: Path) -> None:
+        analyze = shutil.which("systemd-analyze")
+        if analyze is None:  # the other test has read it already
+            return
+        text = (DEPLOY / "remanence.service").read_text("utf-8")
+        unit = tmp_path / "remanence.service"
+        unit.write_text(text.replace("/opt/remanence/bin/rem", "/bin/true"), "utf-8")
+        subprocess.run([analyze, "verify", str(unit)], check=True)
+        safe = [analyze, "security", "--offline=true", "--threshold=20", str(unit)]
+        done = subprocess.run(safe, check=False, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout
 
 
 def test_nothing_is_open_to_other_machines(compose: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Who may do what: every route with every kind of key, every name and origin, and nothing by 401."""
+"""Who may do what: every route with every kind of key, every name and every origin."""
 
 from __future__ import annotations
 

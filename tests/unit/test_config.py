@@ -79,6 +79,8 @@ UNLIKE_64 = {
     "forget_active_days": "True",
     "text_codec": "lz4",
     "encryption_key": "64" * 8,
+    "tools": "graph",
+    "log_format": "json",
 }
 
 

@@ -86,7 +86,6 @@ def test_a_list_is_told_item_by_item_in_a_query() -> None:
         ("conversations.day", {"day": WHEN}, "day", "2026-05-01"),
         ("facts.add", {"subject": "a", "predicate": "b", "object": "c", "valid_from": WHEN}, "", 0),
     ],
-    ids=str,
 )
 def test_values_as_verbs_take_them(name: str, given: dict[str, Any], field: str, told: Any) -> None:
     sent = body(asked(name, **given))
@@ -187,7 +186,6 @@ LOOP.append(LOOP)
         ("facts.about", {"entity": "x" * 70_000}, "too long"),
         ("blocks.get", {"label": "../x"}, "label"),
     ],
-    ids=str,
 )
 def test_what_cannot_travel_is_refused_with_a_reason(
     name: str, named: Mapping[str, Any], told: str
@@ -229,7 +227,6 @@ def test_an_address_is_an_address_alone(url: Any) -> None:
         *({"timeout_s": 0}, {"timeout_s": "5"}, {"timeout_s": True}, {"retries": -1}),
         *({"retries": 1.5}, {"key": ""}, {"key": 5}, {"key": "a\nb"}, {"key": "schlüssel"}),
     ],
-    ids=str,
 )
 def test_settings_are_checked(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match=next(iter(wrong))):

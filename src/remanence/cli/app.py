@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from remanence.version import __version__
 from remanence.cli import (
     bench,
     chat,
@@ -23,6 +22,7 @@ from remanence.cli import (
 )
 from remanence.cli.commands import add_operations
 from remanence.cli.common import Config, Database, Opening, Tenant
+from remanence.version import __version__
 
 app = typer.Typer(
     name="rem",

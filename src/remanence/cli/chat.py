@@ -257,7 +257,6 @@ class _Chat:
         from remanence.cli.screens import note
 
         name, *rest = line.split(None, 1)
-        scope = {"user_id": self.user_id, "agent_id": self.agent_id}
         match name, "".join(rest):
             case "/blocks", "":
                 blocks = self.memory.blocks.list(user_id=self.user_id, agent_id=self.agent_id)
@@ -265,7 +264,13 @@ class _Chat:
                     size = f"{block.characters:,}/{block.limit:,}"
                     _emit(terminal.shown(f"{block.label} ({size})\n{block.value or '(empty)'}\n\n"))
             case "/undo", label if label:
-                block = self.memory.blocks.undo(label, **scope, author="user", reason="rem chat")
+                block = self.memory.blocks.undo(
+                    label,
+                    user_id=self.user_id,
+                    agent_id=self.agent_id,
+                    author="user",
+                    reason="rem chat",
+                )
                 _emit(terminal.shown(f"{block.label}\n{block.value}\n"))
             case "/search", query if query:
                 self._search(query)

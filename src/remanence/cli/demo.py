@@ -80,6 +80,12 @@ def _remember(memory: Memory, sample: Mapping[str, Any]) -> None:
     say(f"Today is {sample['now'][:10]}. Five questions:")
 
 
+def remember_sample(memory: Memory) -> None:
+    """Remember the sample conversations."""
+    for session in _sample()["sessions"]:
+        memory.add_messages(list(_messages(session)), user_id=USER, session_id=session["id"])
+
+
 def _messages(session: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for name, content in session["turns"]:
         role = "assistant" if name == ASSISTANT else "user"

@@ -24,12 +24,13 @@ Workers = Annotated[
 ]
 Tools = Annotated[str | None, typer.Option(help="which tools MCP shows: default, graph or full")]
 Sample = Annotated[bool, typer.Option("--sample", help="load a sample conversation the first time")]
+JSON = "content-type:application/json"
 TRY = """
 Remanence {version} at {url} (Ctrl-C stops it). Three things to try:
 
   curl '{url}/memory/retrieve?q={asked}&k=2{whose}'
-  curl {url}/memory/store -H 'content-type: application/json' -d '{{"context": "Ana moved to Lisbon"}}'
-  curl {url}/v1/search -H 'content-type: application/json' -d '{{"query": "where does Ana live?"}}'
+  curl {url}/memory/store -H {json} -d '{{"context": "Ana moved to Lisbon"}}'
+  curl {url}/v1/search -H {json} -d '{{"query": "where does Ana live?"}}'
 
 Agents: MCP at {url}/mcp · OpenAI-compatible at {url}/v1 · API at {url}/openapi.json
 """
@@ -67,20 +68,22 @@ def _run(settings: Settings, sample: bool) -> None:
     from remanence.memory import Memory
     from remanence.server.access.keys import Keys
     from remanence.server.app import memory_settings
-    from remanence.server.serving import check_bind, free_port, serve, serve_many
+    from remanence.server.serving import check_bind, check_shared, listen, serve, serve_many
 
-    settings = replace(settings, port=settings.port or free_port(settings.host))
+    check_shared(settings)
     memory = Memory(settings.database_url, **memory_settings(settings))
     try:
         check_bind(settings, Keys(memory.parts.store, SystemClock()))
+        at = listen(settings)
+        settings = replace(settings, port=at.getsockname()[1])
         loaded = sample and _load_sample(memory)
         typer.echo(_welcome(settings, sample or loaded), err=True)
         if settings.workers == 1:
-            serve(settings, memory)
+            serve(settings, memory, at)
             return
     finally:
         memory.close()
-    serve_many(settings)
+    serve_many(settings, at)
 
 
 def _load_sample(memory: Memory) -> bool:
@@ -94,14 +97,16 @@ def _load_sample(memory: Memory) -> bool:
 
 
 def _welcome(settings: Settings, sample: bool) -> str:
-    from remanence import __version__
+    from remanence.version import __version__
 
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    anywhere = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - no name to call it by
+    host = anywhere.get(settings.host, settings.host)
+    host = f"[{host}]" if ":" in host else host
     asked, whose = ("where+does+Ana+live", "")
     if sample:
         asked, whose = "what+is+Tom+allergic+to", "&user_id=demo"
     url = f"http://{host}:{settings.port}"
-    return TRY.format(version=__version__, url=url, asked=asked, whose=whose)
+    return TRY.format(json=JSON, version=__version__, url=url, asked=asked, whose=whose)
 
 
 def _check_installed() -> None:

@@ -87,7 +87,7 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 8005
     workers: int = 1
-    calls: int = 4
+    calls: int = 3
     hosts: str = ""
     origins: str = ""
     max_body_mb: float = 10.0
@@ -284,6 +284,7 @@ HELP: Mapping[str, str] = {
     "erase_after_days": "erase what a rule archived, so many days later; 0: never",
     "cool_after_days": "texts are compressed and vectors kept in 4 bits after so many days unused",
     "cold_after_days": "vectors are kept in 1 bit after so many days unused",
+    "text_codec": "how old texts are compressed: zstd, or lz4 or snappy with the `codecs` extra",
     "host": "the address that `rem serve` listens at; any but a loopback one needs keys",
     "port": "the port that `rem serve` listens at; 0 takes a free one",
     "workers": "processes that serve the same store",
@@ -308,7 +309,6 @@ HELP: Mapping[str, str] = {
     "log_format": "how the server logs: text or json",
     "otel_endpoint": "where the server sends traces (OTLP over HTTP, with the `otel` extra), e.g. "
     "`http://127.0.0.1:4318`; empty: nowhere",
-    "text_codec": "how old texts are compressed: zstd, or lz4 or snappy with the `codecs` extra",
 }
 
 

@@ -55,3 +55,9 @@ def check_limit(limit: int) -> None:
     """Refuse a limit that is not a whole number from 1 to `MAX_LIMIT`."""
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
         raise InvalidInput(f"limit must be a whole number from 1 to {MAX_LIMIT}; got {limit!r}.")
+
+
+def check_offset(offset: int) -> None:
+    """Refuse an offset that is not a whole number of 64 bits, 0 or more."""
+    if isinstance(offset, bool) or not isinstance(offset, int) or not 0 <= offset < 2**63:
+        raise InvalidInput(f"offset must be a whole number, 0 or more; got {offset!r}.")

@@ -80,6 +80,7 @@ BOUNDS: Mapping[str, Bounds] = {
     "query": {"minLength": 1, "maxLength": MAX_QUERY},
     "text": TEXT,
     "metadata": KEYS,
+    "time_weight": {"minimum": 0, "maximum": 100},
     "ttl_s": {"exclusiveMinimum": 0},
     "max_messages": SIZE,
     "max_tokens": SIZE,

@@ -133,7 +133,7 @@ class Recall:
         """What is returned of a ranking: the best, varied if asked, none below `min_score`."""
         enough = len(ranked)
         if query.min_score is not None:
-            enough = int(np.count_nonzero(ranked.scores >= query.min_score))
+            enough = int(np.count_nonzero(ranked.scores >= np.float64(query.min_score)))
         if query.diversity > 0:
             ranked = ranked.first(np.arange(min(enough, query.limit * VARIETY)))
             vectors = ranked.vectors() if len(ranked) else np.zeros((0, 1), np.float32)

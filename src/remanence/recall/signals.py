@@ -66,7 +66,7 @@ def _best(values: FloatArray) -> float:
 
 
 def _part(values: FloatArray, best: float) -> FloatArray:
-    """Values as parts of the best one; bounded, as the best of a poor pool may be next to nothing."""
+    """Values as parts of the best one; bounded: the best of a poor pool may be next to nothing."""
     return figures_of(np.clip(values / best, -MOST, MOST))
 
 

@@ -40,18 +40,20 @@ def message_of(given: Mapping[str, Any], number: int, *, tools: bool = False) ->
     where = f"messages[{number}]"
     _check_fields(where, given)
     kept = tool_fields(where, given) if tools else {}
+    role, name, id = (_label(where, each, given) for each in ("role", "name", "id"))
+    at = None if given.get("at") is None else moment_of(f"{where}['at']", given["at"])
+    metadata = metadata_of(given.get("metadata"))
     content, cut = _content(where, given, kept)
     if content is None:
         return None
-    at = given.get("at")
     marked = {CUT: RECALLED_TEXT} if cut else {}
     return Message(
         content=content,
-        role=_label(where, "role", given),
-        name=_label(where, "name", given),
-        at=None if at is None else moment_of(f"{where}['at']", at),
-        id=_label(where, "id", given),
-        metadata=metadata_of(marked | metadata_of(given.get("metadata")) | kept),
+        role=role,
+        name=name,
+        at=at,
+        id=id,
+        metadata=metadata_of(marked | metadata | kept),
     )
 
 

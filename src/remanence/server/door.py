@@ -28,7 +28,18 @@ NAMES = frozenset(
         *("id", "a", "b", "user_id", "agent_id", "session_id", "external_id", "idempotency_key"),
         *("kind", "state", "role", "type", "relation", "predicate", "label", "key", "name"),
         *("source", "actor", "origin", "author", "source_memory", "cron", "zone", "steps", "into"),
-        *("filters", "query", "at", "happened_at", "superseded_by", "receipt", "version"),
+        *(
+            "app_id",
+            "categories",
+            "mem0",
+            "filters",
+            "query",
+            "at",
+            "happened_at",
+            "superseded_by",
+            "receipt",
+            "version",
+        ),
     }
 )
 
@@ -95,9 +106,12 @@ class Door:
                 _check_standing(caller, operation, request, memory)
             if self._recorder is not None and accountable(operation, request):
                 self._recorder.record(caller, operation.name, told_of(request))
-            if self.once is not None and _erases(operation, request):
-                self.once.forget(caller.tenant)
-            return operation.perform(memory, request, progress)
+            if self.once is None or not _erases(operation, request):
+                return operation.perform(memory, request, progress)
+            self.once.forget(caller.tenant)
+            answer = operation.perform(memory, request, progress)
+            self.once.forget(caller.tenant)
+            return answer
         except BaseException as error:
             failed = error
             raise
@@ -116,8 +130,8 @@ class Door:
                 given[name] = caller.name
         if caller.trust < 1:
             given = {name: _capped(name, value, caller) for name, value in given.items()}
-        if caller.quarantine and "state" in given:
-            given["state"] = State.QUARANTINED.value
+        if caller.quarantine:
+            given = _quarantined(given)
         return replace(request, **given)
 
 
@@ -169,6 +183,16 @@ def _humbled(item: Any, caller: Caller) -> Any:
 
 def _erases(operation: Operation, request: Any) -> bool:
     return operation.verb == "erase" or bool(getattr(request, "erase", False))
+
+
+def _quarantined(given: dict[str, Any]) -> dict[str, Any]:
+    """What is written waits for an admin's eyes; what cannot wait is refused by `authorise`."""
+    if "quarantined" in given:
+        return given | {"quarantined": True}
+    if "memories" in given:
+        items = ({"text": one} if isinstance(one, str) else one for one in given["memories"])
+        return given | {"memories": tuple({**item, "quarantined": True} for item in items)}
+    return given
 
 
 def _check_withheld(operation: Operation, request: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 import time
@@ -12,6 +13,7 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 import orjson
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from remanence.config import Settings
@@ -30,6 +32,8 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 MB = 1024 * 1024
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _MISDIRECTED = 421
+_LEFT = 499  # in logs alone: whoever asked had gone before the whole question was here
+_log = logging.getLogger("remanence.server")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +84,7 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
 
     async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
-        started, status = time.perf_counter(), 500
+        started, status, begun = time.perf_counter(), 500, False
         headers = _headers(scope)
         id = _id_of(headers)
         token = request_id.set(id)
@@ -88,9 +92,9 @@ class Guard:
         state["request_id"] = id
 
         async def answer(message: Message) -> None:
-            nonlocal status
+            nonlocal status, begun
             if message["type"] == "http.response.start":
-                status = message["status"]
+                status, begun = message["status"], True
                 message["headers"] = [*message.get("headers", ()), *_always(id)]
             await send(message)
 
@@ -100,6 +104,13 @@ class Guard:
                 await _refuse(refused, answer)
                 return
             await self._app(scope, self._counted(scope, receive), answer)
+        except ClientDisconnect:
+            status = _LEFT
+        except Exception as error:
+            if begun:
+                raise  # too late to say so: the answer is cut off
+            _log.error("%s failed: %s", _template(scope), error, exc_info=error)
+            await _refuse(problem_of(error, id), answer)
         finally:
             request_id.reset(token)
             caller: Caller | None = state.get("caller")
@@ -163,7 +174,9 @@ class Guard:
     def _check_rate(self, caller: Caller) -> None:
         wait = self._limits.take(caller.name, caller.rate_limit)
         if wait > 0:
-            raise RateLimited(f"Too many calls with this key; try again in {math.ceil(wait)} s.")
+            error = RateLimited(f"Too many calls with this key; try again in {math.ceil(wait)} s.")
+            error.retry_s = wait
+            raise error
 
     def _check_length(self, scope: Scope, headers: Mapping[str, str]) -> None:
         told = headers.get("content-length", "0")
@@ -253,8 +266,8 @@ async def _refuse(problem: Problem, send: Send) -> None:
     headers = [(b"content-type", MEDIA_TYPE.encode())]
     if problem.status == 401:
         headers.append((b"www-authenticate", b'Bearer realm="remanence"'))
-    if problem.status == 429:
-        headers.append((b"retry-after", b"1"))
+    if problem.retry_s is not None:
+        headers.append((b"retry-after", str(math.ceil(problem.retry_s)).encode()))
     if problem.status == 413:
         headers.append((b"connection", b"close"))
     body = orjson.dumps(problem.body())

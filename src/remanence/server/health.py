@@ -9,13 +9,13 @@ from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import Response
 
-from remanence import __version__
 from remanence.errors import Forbidden, RemanenceError
 from remanence.memory import Memory
 from remanence.model.scope import Reach
 from remanence.operations.routes import Grant
 from remanence.server import metrics
 from remanence.server.rest.openapi import refusals
+from remanence.version import __version__
 
 JSON = "application/json"
 TAG = "Server"

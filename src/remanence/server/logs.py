@@ -1,40 +1,68 @@
-"""Structured logs: one line for each request, and what went wrong. No text, no key, no query."""
+"""Structured logs: one line for each request, and what went wrong. No text, no key, no query.
+
+Python's own logging on purpose: structlog loads Rich with it, 4 MB for what two formatters do.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
-from typing import Any
+import traceback
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
 
-import structlog
-
+from remanence.config import shown
+from remanence.errors import RemanenceError
 from remanence.server.access.request import request_id
 from remanence.server.guard import Seen
 
 NAME = "remanence"
 _QUIET = frozenset({"/health", "/ready", "/metrics"})
+_CHATTY = ("uvicorn.access", "httpx", "httpcore", "mcp", "opentelemetry")
+
+
+class LineFormatter(logging.Formatter):
+    """A record as a line for people."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, and below it the exception if there is one."""
+        fields = " ".join(f"{name}={value}" for name, value in fields_of(record).items())
+        line = f"{moment_of(record)} {record.levelname.lower():8} {said(record)}"
+        return "\n".join(
+            filter(None, (f"{line}  [{record.name}] {fields}".rstrip(), raised(record)))
+        )
+
+
+class JsonFormatter(logging.Formatter):
+    """A record as a JSON object on one line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The object."""
+        told = {"event": said(record), "level": record.levelname.lower()}
+        told |= {"logger": record.name, "timestamp": moment_of(record), **fields_of(record)}
+        if trace := raised(record):
+            told["exception"] = trace
+        return json.dumps(told, ensure_ascii=False)
 
 
 def set_up(format: str) -> None:
     """Send the logs of this process to stderr, as lines for people or as JSON."""
-    shared: list[Any] = [
-        structlog.stdlib.add_log_level,
-        structlog.stdlib.add_logger_name,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-        _with_request,
-        structlog.processors.format_exc_info,
-    ]
-    last: Any = structlog.processors.JSONRenderer()
-    if format == "text":
-        last = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
-    formatter = structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processor=last)
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(formatter)
+    handler.setFormatter(formatter(format))
+    handler.addFilter(once)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.INFO)
-    for name in ("uvicorn.access", "httpx", "httpcore", "mcp"):
+    logging.captureWarnings(True)
+    for name in _CHATTY:
         logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def formatter(format: str) -> logging.Formatter:
+    """What makes a line of a record."""
+    return LineFormatter() if format == "text" else JsonFormatter()
 
 
 def log_request(seen: Seen) -> None:
@@ -47,7 +75,54 @@ def log_request(seen: Seen) -> None:
     logging.getLogger(f"{NAME}.requests").log(level, told, extra={"fields": fields})
 
 
-def _with_request(_logger: Any, _method: str, event: dict[str, Any]) -> dict[str, Any]:
-    record = event.get("_record")
+def once(record: logging.LogRecord) -> bool:
+    """Whether a record is written: an error that was told already is not told again."""
+    error = record.exc_info[1] if record.exc_info else None
+    if error is None:
+        return True
+    told: bool = getattr(error, "told_in_log", False)
+    with suppress(AttributeError):  # one that takes no attribute is told twice
+        error.told_in_log = True  # type: ignore[attr-defined]
+    return not told
+
+
+def moment_of(record: logging.LogRecord) -> str:
+    """When it was, in UTC."""
+    return datetime.fromtimestamp(record.created, UTC).isoformat().replace("+00:00", "Z")
+
+
+def fields_of(record: logging.LogRecord) -> dict[str, str]:
+    """What the record tells besides its words."""
     fields = getattr(record, "fields", None) or {"id": request_id.get("")}
-    return event | {name: value for name, value in fields.items() if value}
+    return {name: value for name, value in fields.items() if value}
+
+
+def said(record: logging.LogRecord) -> str:
+    """The record's words, without those of an error that is not ours: they may be anybody's."""
+    line = record.getMessage().strip()
+    for each in _chain(record):
+        if not isinstance(each, RemanenceError) and str(each):
+            line = line.replace(str(each), "…")
+    return line
+
+
+def raised(record: logging.LogRecord) -> str:
+    """Of what kind an error is and where it happened; only our own say what, too."""
+    return "\n".join(line for each in _chain(record) for line in _told(each))
+
+
+def _told(error: BaseException) -> Iterator[str]:
+    kind = f"{type(error).__module__}.{type(error).__qualname__}"
+    yield f"{kind}: {shown(str(error))}" if isinstance(error, RemanenceError) else kind
+    for frame in traceback.extract_tb(error.__traceback__):
+        yield f"  {frame.filename}:{frame.lineno} in {frame.name}"
+
+
+def _chain(record: logging.LogRecord) -> Iterator[BaseException]:
+    """The record's error and what caused it, each once."""
+    seen: set[int] = set()
+    current = record.exc_info[1] if record.exc_info else None
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        yield current
+        current = current.__cause__ or current.__context__

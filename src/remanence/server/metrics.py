@@ -5,20 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from remanence.server.guard import Seen
+from remanence.errors import RemanenceError
+from remanence.server.guard import MB, Seen
 from remanence.server.problems import problem_of
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
     from remanence.memory import Memory
+    from remanence.model.stats import Stats
     from remanence.server.calls import Calls
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -31,6 +40,7 @@ class Metrics:
 
     def __init__(self, *, shared: bool = False) -> None:
         self._shared = shared
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         self._operations = Histogram(
             "remanence_operation_seconds",
@@ -60,7 +70,8 @@ class Metrics:
 
     def saw_request(self, seen: Seen) -> None:
         """One request is over."""
-        self._requests.labels(seen.method, seen.path, str(seen.status)).observe(seen.seconds)
+        method = seen.method if seen.method in METHODS else "other"
+        self._requests.labels(method, seen.path, str(seen.status)).observe(seen.seconds)
 
     def refused(self, reason: str) -> None:
         """One request was not let in."""
@@ -73,7 +84,7 @@ class Metrics:
             from prometheus_client.multiprocess import MultiProcessCollector
 
             registry = CollectorRegistry()
-            MultiProcessCollector(registry)
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         own = CollectorRegistry()
         own.register(_Gauges(memory, calls))
         return generate_latest(registry) + generate_latest(own)
@@ -87,23 +98,33 @@ class _Gauges(Collector):
         self._calls = calls
 
     def collect(self) -> Iterator[Metric]:
-        """Look, and tell."""
-        stats = self._memory.stats()
-        figures: Mapping[str, tuple[str, float]] = {
-            "index_behind": ("Changes that the vector index has not taken in", stats.index.behind),
-            "index_healthy": ("Whether the vector index answers", float(stats.index.healthy)),
-            "index_vectors": ("Vectors in the index", stats.index.vectors),
-            "pending": ("Memories that wait to be embedded", stats.pending),
-            "queue": ("Calls that wait for a thread", self._calls.waiting),
-            "resident_bytes": ("Bytes of the process in memory", stats.process_mb * 1024 * 1024),
-            "held_bytes": ("Bytes of index and caches", stats.memory_mb * 1024 * 1024),
-            "store_bytes": ("Bytes of the store on disk", stats.bytes_on_disk),
-        }
-        if stats.cache is not None:
-            figures = {
-                **figures,
-                "cache_hits": ("Searches answered from the cache", stats.cache.hits),
-                "cache_misses": ("Searches that were not in the cache", stats.cache.misses),
-            }
-        for name, (about, value) in figures.items():
-            yield GaugeMetricFamily(f"remanence_{name}", about, value=value)
+        """Look, and tell; where the store does not answer, that is told."""
+        waiting = GaugeMetricFamily("remanence_queue", "Calls that wait for a thread")
+        waiting.add_metric([], self._calls.waiting)
+        yield waiting
+        try:
+            stats, up = self._memory.stats(), 1
+        except RemanenceError:
+            stats, up = None, 0
+        yield GaugeMetricFamily("remanence_store_up", "Whether the store answers", value=up)
+        if stats is not None:
+            yield from _told(stats)
+
+
+def _told(stats: Stats) -> Iterator[Metric]:
+    figures: Mapping[str, tuple[str, float]] = {
+        "index_behind": ("Changes that the vector index has not taken in", stats.index.behind),
+        "index_healthy": ("Whether the vector index answers", float(stats.index.healthy)),
+        "index_vectors": ("Vectors in the index", stats.index.vectors),
+        "pending": ("Memories that wait to be embedded", stats.pending),
+        "resident_bytes": ("Bytes of the process in memory", stats.process_mb * MB),
+        "held_bytes": ("Bytes of index and caches", stats.memory_mb * MB),
+        "store_bytes": ("Bytes of the store on disk", stats.bytes_on_disk),
+    }
+    for name, (about, value) in figures.items():
+        yield GaugeMetricFamily(f"remanence_{name}", about, value=value)
+    if stats.cache is not None:
+        told = {"hits": stats.cache.hits, "misses": stats.cache.misses}
+        for name, count in told.items():
+            about = f"Searches that were {name} of the cache"
+            yield CounterMetricFamily(f"remanence_cache_{name}", about, value=count)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import timedelta
 from hashlib import sha256
 
@@ -17,12 +18,14 @@ KEPT = timedelta(hours=1)
 LARGEST = 64 * 1024  # of an answer that is kept
 MAX_KEY = 256
 SWEEP = 100
+FIRST = 1  # the version of a document that was just put
 
 
 class Once:
     """Keeps the answers of a tenant's writes for an hour, by the caller's own keys.
 
-    An answer may hold what a memory says, so whoever erases calls `forget` first.
+    An answer may hold what a memory says, so whoever erases calls `forget` before and after: what
+    is at work meanwhile finds its place gone, and keeps no answer.
     """
 
     def __init__(self, store: Documents, clock: Clock) -> None:
@@ -67,7 +70,9 @@ class Once:
             self._store.put(tenant, [Discard(address=address)])
             raise
         if len(answer) <= LARGEST:
-            self._put(tenant, address, {"asked": digest, "answer": answer.decode()}, expected=None)
+            with suppress(Conflict):  # somebody erased meanwhile
+                told = {"asked": digest, "answer": answer.decode()}
+                self._put(tenant, address, told, expected=FIRST)
         return answer
 
     def _found(self, tenant: str, address: Address) -> Document | None:
@@ -75,7 +80,7 @@ class Once:
         return found[0] if found and found[0].alive(self._clock.now()) else None
 
     def _put(
-        self, tenant: str, address: Address, value: dict[str, str | None], expected: int | None
+        self, tenant: str, address: Address, value: Mapping[str, str | None], expected: int
     ) -> None:
         now = self._clock.now()
         self._count += 1

@@ -82,6 +82,7 @@ class Problem:
     status: int
     detail: str
     request_id: str = ""
+    retry_s: float | None = None
 
     def body(self) -> dict[str, Any]:
         """As JSON data."""
@@ -98,6 +99,7 @@ def problem_of(error: BaseException, request_id: str = "") -> Problem:
         status=status,
         detail=_detail(error, kind),
         request_id=request_id,
+        retry_s=getattr(error, "retry_s", RETRY_S if status == 503 else None),
     )
 
 

@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
+import logging
 import os
+import signal
 import socket
 import sys
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import uvicorn
+from fastapi import FastAPI
+from uvicorn.supervisors import Multiprocess
 
 from remanence.config import Settings, hand_over
 from remanence.errors import ConfigError
 from remanence.memory import Memory
 from remanence.server.access.keys import Keys
+from remanence.server.heap import few_arenas
 from remanence.server.logs import set_up
 
 GRACE_S = 30  # for calls under way when the server is told to stop
+LAST_S = 10  # more, for work that nobody waits for any more
+BACKLOG = 2048
 SWITCH_S = 0.001  # threads hand over more often than by default: searches wait less for each other
+_log = logging.getLogger(__name__)
+_REASONS = {
+    errno.EADDRINUSE: "somebody listens there already; stop it, or choose another with `--port`",
+    errno.EADDRNOTAVAIL: "this machine has no such address; see the setting `host`",
+    errno.EACCES: "that port is not allowed; choose one above 1023 with `--port`",
+}
 
 
 def is_loopback(host: str) -> bool:
@@ -29,14 +46,6 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
-
-
-def free_port(host: str) -> int:
-    """A port that nobody listens at."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as one:
-        one.bind((host, 0))
-        return int(one.getsockname()[1])
 
 
 def check_bind(settings: Settings, keys: Keys) -> None:
@@ -50,18 +59,42 @@ def check_bind(settings: Settings, keys: Keys) -> None:
     )
 
 
-def serve(settings: Settings, memory: Memory) -> None:
+def check_shared(settings: Settings) -> None:
+    """Refuse several processes where each would have a memory of its own."""
+    if settings.workers > 1 and settings.database_url.endswith(":memory:"):
+        raise ConfigError("Several workers need a store that they can share: a file or PostgreSQL.")
+
+
+def listen(settings: Settings) -> socket.socket:
+    """A socket that listens where the settings say; port 0 takes a free one."""
+    host = settings.host.strip("[]")
+    made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((host, settings.port))
+        made.listen(BACKLOG)
+    except OSError as error:
+        made.close()
+        reason = _REASONS.get(error.errno or 0, f"{error.strerror or error}; see `host` and `port`")
+        raise ConfigError(f"Cannot listen at {settings.host}:{settings.port}: {reason}.") from error
+    made.set_inheritable(True)
+    return made
+
+
+def serve(settings: Settings, memory: Memory, at: socket.socket) -> None:
     """Serve until SIGTERM or SIGINT; calls under way are finished, then the memory is closed."""
     from remanence.server.app import make_app
 
-    set_up(settings.log_format)
-    sys.setswitchinterval(SWITCH_S)
-    server = uvicorn.Server(uvicorn.Config(make_app(settings, memory), **listening(settings)))
-    server.run()
+    prepare(settings)
+    # uvicorn raises the signal that ended it once more; by then all is done.
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    app = ending_in_time(make_app(settings, memory))
+    uvicorn.Server(uvicorn.Config(app, **listening(settings))).run(sockets=[at])
 
 
-def serve_many(settings: Settings) -> None:
+def serve_many(settings: Settings, at: socket.socket) -> None:
     """The same with several processes on one store."""
+    prepare(settings)
     with TemporaryDirectory(prefix="remanence-figures-") as figures:
         hand_over(settings)
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = figures
@@ -71,10 +104,47 @@ def serve_many(settings: Settings) -> None:
             workers=settings.workers,
             **listening(settings),
         )
-        listening_at = config.bind_socket()
-        from uvicorn.supervisors import Multiprocess
+        _Workers(config, sockets=[at]).run()
 
-        Multiprocess(config, sockets=[listening_at]).run()
+
+class _Workers(Multiprocess):
+    """Processes that share a socket; told to stop, nobody is let in any more."""
+
+    def terminate_all(self) -> None:
+        """Stop them. A caller who comes now is refused at once rather than kept waiting."""
+        for each in self.sockets:
+            each.close()
+        super().terminate_all()
+
+
+def prepare(settings: Settings) -> None:
+    """What every process of a server needs first."""
+    set_up(settings.log_format)
+    few_arenas()
+    sys.setswitchinterval(SWITCH_S)
+
+
+def ending_in_time(app: FastAPI) -> FastAPI:
+    """The app, which does not outlive the grace by more than `LAST_S`.
+
+    What is at work even then is cut off as by a kill: nothing that was acknowledged is lost.
+    """
+    app.state.closing.insert(0, lambda _: _bounded())
+    return app
+
+
+@asynccontextmanager
+async def _bounded() -> AsyncIterator[None]:
+    yield
+    timer = threading.Timer(LAST_S, _cut_off)
+    timer.daemon = True
+    timer.start()
+
+
+def _cut_off() -> None:
+    _log.error("Work that did not end in time was cut off.")
+    logging.shutdown()
+    os._exit(0)
 
 
 def listening(settings: Settings) -> dict[str, Any]:
@@ -86,5 +156,6 @@ def listening(settings: Settings) -> dict[str, Any]:
         "access_log": False,
         "server_header": False,
         "timeout_graceful_shutdown": GRACE_S,
+        "timeout_worker_healthcheck": GRACE_S,
         "h11_max_incomplete_event_size": 64 * 1024,
     }

@@ -36,7 +36,9 @@ class Served:
     ) -> str:
         """The text of a new key; from then on the server wants one."""
         wanted: Iterable[str] = grants or ("read", "write", "admin")
-        return str(self.app.state.keys.create(name, tenant=tenant, grants=wanted, **more)[1])
+        made = self.app.state.keys.create(name, tenant=tenant, grants=wanted, **more)
+        self.app.state.gate.refresh()
+        return str(made[1])
 
 
 @contextmanager

@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any, BinaryIO
 
-from remanence import __version__
 from remanence.clock import SystemClock
 from remanence.errors import NotFound
 from remanence.memory import Memory
@@ -17,6 +16,7 @@ from remanence.ports.store import Progress
 from remanence.transfer.document_lines import document_line, edition_line
 from remanence.transfer.knowledge_lines import claim_line, entity_line, mention_line
 from remanence.transfer.lines import FORMAT, VERSION, association_line, memory_line, revision_line
+from remanence.version import __version__
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MEMORY = ":memory:"
 SERVERS = ("postgresql://", "postgres://")
 
-PAGES_SHARE = 0.1  # of the memory budget, for the page caches of the file's connections
+PAGES_SHARE = 0.05  # of the memory budget, for the page caches of the file's connections
 CONNECTIONS = 4  # each has a page cache of its own
 
 

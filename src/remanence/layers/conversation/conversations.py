@@ -233,6 +233,8 @@ class Conversations:
         asked: dict[str, Any] = {"user_id": user_id, "agent_id": agent_id, "until": until}
         asked |= {"kinds": SPOKEN, "limit": limit, "since": since}
         if within == "everywhere":
+            if session_id is not None:
+                named(session_id)
             return self._search(query, **asked)
         asked["session_id"] = named(session_id)
         if within == "conversation":

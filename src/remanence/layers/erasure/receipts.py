@@ -13,7 +13,7 @@ from remanence.errors import InvalidInput, NotFound
 from remanence.model.accept import id_of, moment_of
 from remanence.model.document import Address, Discard, Document, Put, Shelf, Shelving
 from remanence.model.erasure import Asked, By, Erasure, Stage
-from remanence.model.query import check_limit
+from remanence.model.query import check_limit, check_offset
 from remanence.model.scope import Reach
 from remanence.ports.store import Store
 
@@ -34,6 +34,7 @@ class Erasures:
     def list(self, *, limit: int = 100, offset: int = 0) -> builtins.list[Erasure]:
         """Receipts, the latest first; those of erasures that were cut off come before all."""
         check_limit(limit)
+        check_offset(offset)
         cut_off = [] if offset else begun(self._store, self._tenant)
         shelved = self._store.shelved(
             Reach(tenant=self._tenant), Shelf.ERASURE, agents=[None], limit=limit, offset=offset

@@ -8,14 +8,12 @@ from remanence.errors import Forbidden
 from remanence.operations.operation import Operation, Scoping
 from remanence.operations.routes import Grant, needs
 
-# What callers of less than full trust may do besides reading: bring in, and take back their own.
+# What callers of less than full trust may do besides reading: bring in what carries its trust
+# with it, and take back their own. All else they write would stand in prompts like anybody's.
 HUMBLE = frozenset(
     {
-        *("add", "add_many", "add_messages", "update", "forget", "associate", "feedback"),
-        *("conversations.append", "conversations.describe", "facts.add"),
-        *("graph.add", "graph.observe", "graph.relate"),
-        *("sessions.create", "sessions.get", "sessions.update", "sessions.end"),
-        *("working.set", "working.remove", "working.clear"),
+        *("add", "add_many", "add_messages", "conversations.append"),
+        *("update", "forget", "facts.add", "graph.relate"),
     }
 )
 # Whose writing waits for an admin's eyes may write only what can wait.

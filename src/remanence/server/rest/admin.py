@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any
 
@@ -79,7 +79,7 @@ class AuditLog:
 def add_admin(app: FastAPI) -> None:
     """Add /v1/admin/keys and /v1/admin/audit."""
     prefix = _in("prefix", "path", {"type": "string", "pattern": "^[a-z2-7]{8}$"})
-    page = [_in(each, "query", _PAGE[each]) for each in ("limit", "offset")]
+    page = [openapi.parameter(Paged, each, "query") for each in fields(Paged)]
     for method, path, endpoint, about, answer, extra in (
         ("GET", "/v1/admin/keys", _list, "List keys", KeyList, {}),
         ("POST", "/v1/admin/keys", _create, "Make a key", Made, _body(NewKey)),
@@ -108,6 +108,7 @@ def add_admin(app: FastAPI) -> None:
             endpoint,
             methods=[method],
             response_model=None,
+            operation_id=f"admin{endpoint.__name__}",
             summary=about,
             tags=[TAG],
             responses={200: {"description": "Done.", "content": content}, **openapi.refusals()},
@@ -181,9 +182,9 @@ def _admin(request: Request) -> Caller:
     caller: Caller = request.state.caller
     if not caller.may(Grant.ADMIN):
         raise Forbidden("This needs a key with the scope `admin`.")
-    if caller.trust < 1:
+    if caller.trust < 1 or caller.quarantine:
         raise Forbidden("This needs a key of full trust.")
-    if request.method == "GET" and request.query_params and request.url.path != _AUDIT:
+    if request.query_params and request.url.path != _AUDIT:
         raise Misfit("This takes no query.")
     return caller
 
@@ -199,6 +200,7 @@ async def _own(request: Request, caller: Caller) -> str:
 
 async def _made(request: Request, make: Any) -> Response:
     key, text = await request.app.state.calls.run(make, request.app.state.keys)
+    request.app.state.gate.refresh()
     return _told(Made(key=text, about=replace(key)))
 
 
@@ -217,7 +219,3 @@ def _body(kind: type) -> Schema:
 
 
 _AUDIT = "/v1/admin/audit"
-_PAGE: dict[str, Schema] = {
-    "limit": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100},
-    "offset": {"type": "integer", "minimum": 0, "default": 0},
-}

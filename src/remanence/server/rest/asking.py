@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import types
 from collections.abc import Mapping
 from dataclasses import fields
@@ -12,11 +13,15 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import orjson
 from starlette.requests import Request
 
+from remanence.errors import InvalidInput
+from remanence.operations.blocks import Change
 from remanence.operations.reading import Misfit, read
 from remanence.operations.routes import Route
 
 _TRUTHS = {"true": True, "1": True, "false": False, "0": False}
 _VERSION = "version"
+_KEY = re.compile(r"[!-~]{1,128}")
+_TAG = re.compile(r'(?:W/)?"?([0-9]{1,15})"?')
 
 
 async def asked(route: Route, request: Request) -> Any:
@@ -27,8 +32,6 @@ async def asked(route: Route, request: Request) -> Any:
         if await request.body():
             raise Misfit(f"{route.method} takes no body; put the fields into the query.")
     else:
-        if request.query_params:
-            raise Misfit(f"{route.method} takes no query; put the fields into the body.")
         given |= await body_of(request)
     for name in route.in_path:
         if name in given:
@@ -38,7 +41,9 @@ async def asked(route: Route, request: Request) -> Any:
 
 
 async def body_of(request: Request) -> dict[str, Any]:
-    """The JSON object of a body; an empty body is an empty object."""
+    """The JSON object of a body; an empty body is an empty object. What has one has no query."""
+    if request.query_params:
+        raise Misfit(f"{request.method} takes no query; put the fields into the body.")
     raw = await request.body()
     if not raw.strip():
         return {}
@@ -54,9 +59,11 @@ async def body_of(request: Request) -> dict[str, Any]:
     return data
 
 
-def from_query(kind: type, request: Request) -> dict[str, Any]:
+def from_query(
+    kind: type, request: Request, *, without: frozenset[str] = frozenset()
+) -> dict[str, Any]:
     """The fields of a request that stand in a query, as JSON would have them."""
-    hints = _hints(kind)
+    hints = {name: hint for name, hint in _hints(kind).items() if name not in without}
     found: dict[str, Any] = {}
     for name in request.query_params:
         values = request.query_params.getlist(name)
@@ -102,18 +109,28 @@ def _from_headers(route: Route, request: Request, given: Mapping[str, Any]) -> d
     """`Idempotency-Key` and `If-Match`, where the operation has a field for them."""
     known = _hints(route.operation.request)
     found: dict[str, Any] = {}
-    key = request.headers.get("idempotency-key")
+    key = key_of(request)
     if key and "idempotency_key" in known and given.get("idempotency_key") is None:
         found["idempotency_key"] = key
     wanted = request.headers.get("if-match")
-    if wanted and route.operation.layer == "blocks" and route.operation.writes:
+    if wanted is not None and issubclass(route.operation.request, Change) and wanted != "*":
         found[_VERSION] = version_of(wanted)
+        if given.get(_VERSION, found[_VERSION]) not in (None, found[_VERSION]):
+            raise InvalidInput("version and If-Match name different versions; send one of them.")
     return found
+
+
+def key_of(request: Request) -> str | None:
+    """The `Idempotency-Key` of a request, if it carries one."""
+    key = request.headers.get("idempotency-key")
+    if key is not None and not _KEY.fullmatch(key):
+        raise Misfit("Idempotency-Key must be 1 to 128 printable characters without spaces.")
+    return key
 
 
 def version_of(tag: str) -> int:
     """The version that an entity tag names."""
-    text = tag.strip().removeprefix("W/").strip('"')
-    if not text.isdigit() or len(text) > 18:
+    found = _TAG.fullmatch(tag.strip())
+    if found is None:
         raise Misfit('If-Match must be the ETag of a block, such as "3".')
-    return int(text)
+    return int(found[1])

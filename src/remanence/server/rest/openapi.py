@@ -8,12 +8,15 @@ from typing import Any, get_type_hints
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from remanence import __version__
+from remanence.model.block import Block
+from remanence.operations.blocks import Change
 from remanence.operations.operation import Operation
 from remanence.operations.routes import Route, asked_of, needs
 from remanence.operations.schema import REF, Schema, Schemas, required
 from remanence.server.problems import MEDIA_TYPE
 from remanence.server.rest.examples import EXAMPLES
+from remanence.server.rest.links import add_links
+from remanence.version import __version__
 
 SCHEMAS = Schemas()
 PROBLEM: Schema = {
@@ -48,6 +51,10 @@ ABOUT = (
     "loopback without keys needs none. Whatever may be repeated safely takes an "
     "`Idempotency-Key`. Errors are problem+json."
 )
+ID: Schema = {
+    "schema": {"type": "string", "minLength": 1, "maxLength": 128, "pattern": "^[A-Za-z0-9_.-]+$"}
+}
+UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "It is still that."}}
 KEY_HEADER: Schema = {
     "name": "Idempotency-Key",
     "in": "header",
@@ -55,6 +62,31 @@ KEY_HEADER: Schema = {
     "description": "The same key again repeats the first answer and writes nothing.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 128, "pattern": "^[!-~]+$"},
 }
+MATCH_HEADER: Schema = {
+    "name": "If-Match",
+    "in": "header",
+    "required": False,
+    "description": "Only if the block still has this ETag; else 412.",
+    "schema": {"type": "string", "pattern": '^"?[0-9]{1,15}"?$'},
+    "example": '"1"',
+}
+NO_MATCH_HEADER: Schema = {
+    "name": "If-None-Match",
+    "in": "header",
+    "required": False,
+    "description": "The ETag of what the caller has already; if it is still that, 304.",
+    "schema": {"type": "string"},
+}
+
+
+def versioned(operation: Operation) -> bool:
+    """Whether `If-Match` counts."""
+    return issubclass(operation.request, Change)
+
+
+def tagged(route: Route) -> bool:
+    """Whether `If-None-Match` counts."""
+    return route.method == "GET" and route.operation.response is Block
 
 
 def told_of(route: Route) -> dict[str, Any]:
@@ -66,7 +98,7 @@ def told_of(route: Route) -> dict[str, Any]:
         "summary": operation.summary.removesuffix("."),
         "description": f"{operation.summary} Needs `{needs(operation)}`.",
         "tags": [operation.group.value],
-        "responses": answers(operation),
+        "responses": answers(operation) | (UNCHANGED if tagged(route) else {}),
         "openapi_extra": extra_of(route),
     }
 
@@ -91,14 +123,19 @@ def extra_of(route: Route) -> dict[str, Any]:
     asked = [each for each in fields(route.operation.request) if _stands(route, each)]
     in_path = [each for each in asked if each.name in route.in_path]
     rest = [each for each in asked if each.name not in route.in_path]
-    parameters = [_parameter(route, each, "path") for each in in_path]
+    kind = route.operation.request
+    parameters = [parameter(kind, each, "path") for each in in_path]
     extra: dict[str, Any] = {}
     if route.in_query:
-        parameters += [_parameter(route, each, "query") for each in rest]
+        parameters += [parameter(kind, each, "query") for each in rest]
     else:
         extra["requestBody"] = body(route, rest)
     if route.operation.writes:
         parameters.append(KEY_HEADER)
+    if versioned(route.operation):
+        parameters.append(MATCH_HEADER)
+    if tagged(route):
+        parameters.append(NO_MATCH_HEADER)
     return extra | ({"parameters": parameters} if parameters else {})
 
 
@@ -123,6 +160,7 @@ def document(app: FastAPI) -> dict[str, Any]:
         components.setdefault("schemas", {}).update(SCHEMAS.components | {"Problem": PROBLEM})
         components["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
         made["security"] = [{"key": []}, {}]
+        add_links(made)
         app.openapi_schema = made
     return app.openapi_schema
 
@@ -136,15 +174,12 @@ def _withheld(route: Route) -> frozenset[str]:
     return frozenset(known - set(asked_of(route.operation)))
 
 
-def _parameter(route: Route, each: Field[Any], where: str) -> Schema:
-    kind = get_type_hints(route.operation.request)[each.name]
-    schema = without_null(SCHEMAS.field(each, kind))
+def parameter(request: type, each: Field[Any], where: str) -> Schema:
+    """A field of a request as a parameter of a path or a query."""
+    schema = without_null(SCHEMAS.field(each, get_type_hints(request)[each.name]))
     about = schema.pop("description", "")
-    needed = where == "path" or required(each)
-    if where == "path":
-        schema |= {"minLength": 1, "maxLength": 128, "pattern": "^[A-Za-z0-9_.-]+$"}
-    told = {"name": each.name, "in": where, "required": needed, "schema": schema}
-    return told | {"description": about}
+    told = {"name": each.name, "in": where, "required": where == "path" or required(each)}
+    return told | (ID if where == "path" else {"schema": schema}) | {"description": about}
 
 
 def without_null(schema: Schema) -> Schema:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from hashlib import sha256
 from typing import Any
 
 import orjson
@@ -11,14 +12,16 @@ from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import Response
 
+from remanence.errors import Conflict
 from remanence.model.block import Block
 from remanence.operations.rendering import plain
-from remanence.operations.routes import Route, route_of, routes
+from remanence.operations.routes import Route, routes
 from remanence.ports.store import Progress
-from remanence.server.access.caller import Caller
+from remanence.server.access.caller import Caller, authorise
 from remanence.server.door import Door
+from remanence.server.problems import VersionPassed
 from remanence.server.rest import openapi
-from remanence.server.rest.asking import asked, version_of
+from remanence.server.rest.asking import asked, key_of
 from remanence.server.rest.streaming import MEDIA_TYPE, events
 
 JSON = "application/json"
@@ -41,8 +44,14 @@ def endpoint_of(route: Route) -> Endpoint:
     """What answers at a route."""
 
     async def endpoint(request: Request) -> Response:
+        authorise(request.state.caller, route.operation)  # before anything of the body is read
         wanted = await asked(route, request)
-        return await answered(route, request, wanted)
+        try:
+            return await answered(route, request, wanted)
+        except Conflict as error:
+            if "if-match" in request.headers:
+                raise VersionPassed(str(error)) from error
+            raise
 
     endpoint.__name__ = route.operation.name.replace(".", "_")
     return endpoint
@@ -54,11 +63,11 @@ async def answered(route: Route, request: Request, wanted: Any) -> Response:
     if route.operation.reports and MEDIA_TYPE in request.headers.get("accept", ""):
         work = partial(performed, state.door, caller, route, wanted)
         return events(state.calls, work, request.state.request_id)
-    key = request.headers.get("idempotency-key")
+    key, long = key_of(request), route.operation.reports
     if key and route.operation.writes and not hasattr(wanted, "idempotency_key"):
-        body = await state.calls.run(_once, state.door, caller, route, wanted, key)
+        body = await state.calls.run(_once, state.door, caller, route, wanted, key, long=long)
     else:
-        body = await state.calls.run(performed, state.door, caller, route, wanted)
+        body = await state.calls.run(performed, state.door, caller, route, wanted, long=long)
     return _response(route, request, body)
 
 
@@ -80,7 +89,8 @@ def _once(door: Door, caller: Caller, route: Route, wanted: Any, key: str) -> by
     if door.once is None or route.operation.destructive:
         return work()
     told = route.operation.name.encode() + b"\n" + rendered(wanted)
-    return door.once.run(caller.tenant, f"{caller.name}\n{key}"[:256], told, work)
+    own = sha256(f"{caller.name}\n{key}".encode()).hexdigest()
+    return door.once.run(caller.tenant, own, told, work)
 
 
 def _response(route: Route, request: Request, body: bytes) -> Response:
@@ -89,18 +99,11 @@ def _response(route: Route, request: Request, body: bytes) -> Response:
         tag = f'"{orjson.loads(body)["version"]}"'
         headers = {"etag": tag, "cache-control": "no-cache"}
         wanted = request.headers.get("if-none-match")
-        if route.method == "GET" and wanted and _matches(wanted, tag):
+        if openapi.tagged(route) and wanted and _matches(wanted, tag):
             return Response(status_code=304, headers=headers)
     return Response(body, media_type=JSON, headers=headers)
 
 
 def _matches(wanted: str, tag: str) -> bool:
-    try:
-        return any(version_of(one) == version_of(tag) for one in wanted.split(","))
-    except ValueError:
-        return False
-
-
-def operation_route(name: str) -> Route:
-    """The route of an operation, for routes that say the same in other words."""
-    return route_of(name)
+    told = [one.strip().removeprefix("W/") for one in wanted.split(",")]
+    return told == ["*"] or tag in told

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import orjson
@@ -11,8 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from remanence.model.memory import Json
-from remanence.model.query import MAX_LIMIT, MAX_QUERY
-from remanence.model.scope import MAX_NAME
+from remanence.operations.bounds import LIMIT
 from remanence.operations.operation import given
 from remanence.operations.reading import Misfit, read
 from remanence.operations.recalling import Search
@@ -22,13 +21,14 @@ from remanence.operations.routes import route_of
 from remanence.operations.schema import Schema
 from remanence.operations.scopes import Place
 from remanence.operations.sleep import Asleep
-from remanence.server.access.caller import Caller
+from remanence.server.access.caller import Caller, authorise
 from remanence.server.door import Door
 from remanence.server.rest import openapi
-from remanence.server.rest.asking import body_of, from_query
+from remanence.server.rest.asking import body_of, from_query, key_of
 from remanence.server.rest.router import JSON, answered, rendered
 
 TAG = "In short"
+LONGEST_Q = 4_000  # of four bytes each, written with percent signs, still fit into an address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +74,7 @@ def add_seeds(app: FastAPI) -> None:
 
 
 async def _store(request: Request) -> Response:
+    authorise(request.state.caller, route_of("add").operation)
     data = await body_of(request)
     if "context" not in data:
         raise Misfit("context is missing.")
@@ -81,7 +82,7 @@ async def _store(request: Request) -> Response:
         raise Misfit("text is unknown; here the text is called context.")
     text = data.pop("context")
     wanted = read(Add, {"importance": 0.5, **data, "text": text})
-    key = request.headers.get("idempotency-key")
+    key = key_of(request)
     if key and wanted.idempotency_key is None:
         wanted = read(Add, {"importance": 0.5, **data, "text": text, "idempotency_key": key})
     state = request.app.state
@@ -95,7 +96,10 @@ def _stored(door: Door, caller: Caller, wanted: Add) -> bytes:
 
 
 async def _retrieve(request: Request) -> Response:
+    authorise(request.state.caller, route_of("search").operation)
     ask = read(Ask, from_query(Ask, request))
+    if len(ask.q) > LONGEST_Q:
+        raise Misfit(f"q has more than {LONGEST_Q:,} characters; POST it to /v1/search.")
     wanted = Search(
         query=ask.q,
         limit=ask.k,
@@ -137,12 +141,14 @@ def _metadata(record: Any) -> Json:
 
 
 async def _consolidate(request: Request) -> Response:
+    authorise(request.state.caller, route_of("sleep.run").operation)
     given = await body_of(request)
     wanted = read(Asleep, {"steps": ["consolidate"], **given})
     return await answered(route_of("sleep.run"), request, wanted)
 
 
 async def _stats(request: Request) -> Response:
+    authorise(request.state.caller, route_of("stats").operation)
     if request.query_params:
         raise Misfit("stats takes no query.")
     return await answered(route_of("stats"), request, route_of("stats").operation.request())
@@ -174,14 +180,11 @@ def _told(name: str, extra: Schema) -> dict[str, Any]:
 
 
 def _parameters() -> list[Schema]:
-    name: Schema = {"type": "string", "minLength": 1, "maxLength": MAX_NAME}
-    asked: Schema = {"type": "string", "minLength": 1, "maxLength": MAX_QUERY}
-    many: Schema = {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": 5}
-    told = {"q": asked, "k": many, "user_id": name, "agent_id": name, "session_id": name}
-    return [
-        {"name": each, "in": "query", "required": each == "q", "schema": schema}
-        for each, schema in told.items()
-    ]
+    told = [openapi.parameter(Ask, each, "query") for each in fields(Ask)]
+    own = {"q": {"minLength": 1, "maxLength": LONGEST_Q}, "k": LIMIT}
+    for one in told:
+        one["schema"] |= own.get(one["name"], {})
+    return told
 
 
 def _body(schema: Schema, example: dict[str, Any], *, needed: bool) -> Schema:

@@ -28,7 +28,7 @@ async def _told(
     calls: Calls, work: Callable[[Progress], bytes], request_id: str
 ) -> AsyncIterator[bytes]:
     reports: asyncio.Queue[bytes] = asyncio.Queue(maxsize=1_000)
-    done = asyncio.ensure_future(calls.run(work, _reporter(reports)))
+    done = asyncio.ensure_future(calls.run(work, _reporter(reports), long=True))
     while not done.done():
         waiting = asyncio.ensure_future(reports.get())
         await asyncio.wait({waiting, done}, timeout=PULSE_S, return_when=asyncio.FIRST_COMPLETED)

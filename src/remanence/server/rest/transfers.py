@@ -35,6 +35,7 @@ def add_transfers(app: FastAPI) -> None:
         "/v1/export",
         _export,
         methods=["GET"],
+        operation_id="export",
         **_told("Write out everything of the tenant, a JSON line at a time", content),
     )
     body = {"required": True, "content": {LINES: {"schema": {"type": "string", "minLength": 1}}}}
@@ -43,14 +44,14 @@ def add_transfers(app: FastAPI) -> None:
         "/v1/import",
         _import,
         methods=["POST"],
+        operation_id="import",
         **_told("Read in what was written out", done),
         openapi_extra={"requestBody": body},
     )
 
 
 async def _export(request: Request) -> Response:
-    caller: Caller = request.state.caller
-    _check(caller, Grant.READ)
+    caller = _check(request, Grant.READ)
     door: Door = request.app.state.door
     memory = door.memory(caller)
     request.app.state.audit.record(caller, "export", {})
@@ -58,13 +59,13 @@ async def _export(request: Request) -> Response:
     failed: list[BaseException] = []
 
     def write() -> None:
-        with os.fdopen(target, "wb") as file:
-            try:
+        try:
+            with os.fdopen(target, "wb") as file:
                 export_memory(memory, file)
-            except BrokenPipeError:
-                return  # whoever read it has gone
-            except BaseException as error:
-                failed.append(error)
+        except BrokenPipeError:
+            return  # whoever read it has gone
+        except BaseException as error:
+            failed.append(error)
 
     writer = Thread(target=write, name="export", daemon=True)
     writer.start()
@@ -81,9 +82,8 @@ async def _pieces(source: int, failed: list[BaseException]) -> AsyncIterator[byt
 
 
 async def _import(request: Request) -> Response:
-    caller: Caller = request.state.caller
-    _check(caller, Grant.WRITE)
-    if caller.trust < 1:
+    caller = _check(request, Grant.WRITE)
+    if caller.trust < 1 or caller.quarantine:
         raise Forbidden("An import brings its own trust along; it needs a key of full trust.")
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in (LINES, "application/jsonl", "application/octet-stream"):
@@ -102,9 +102,13 @@ def _imported(door: Door, caller: Caller, file: BinaryIO) -> bytes:
     return dumped(import_memory(door.memory(caller), file)).encode()
 
 
-def _check(caller: Caller, grant: Grant) -> None:
+def _check(request: Request, grant: Grant) -> Caller:
+    caller: Caller = request.state.caller
     if not caller.may(grant):
         raise Forbidden(f"This needs a key with the scope `{grant}`.")
+    if request.query_params:
+        raise Misfit("This takes no query.")
+    return caller
 
 
 def _told(about: str, content: Schema) -> dict[str, Any]:

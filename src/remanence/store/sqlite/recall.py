@@ -86,7 +86,7 @@ class SqliteRecall:
         asked = {"terms": apsw.carray(tuple(prefixed(partition, terms))), "most": most}
         with self._database.reading() as connection:
             joined: str = fetch_value(connection, "postings", asked)
-        return [None if keys == _COMMON else parsed(keys) for keys in joined.split(";")]
+        return [None if keys == _COMMON else parsed(keys) for keys in joined.split("/")]
 
     def records(self, partition: int, keys: Sequence[int]) -> dict[int, MemoryRecord]:
         """Whole records by key; keys that are gone, or of another partition, are left out."""

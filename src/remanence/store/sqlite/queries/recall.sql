@@ -25,11 +25,11 @@ SELECT group_concat(key) FROM memories WHERE partition = ?
 SELECT group_concat(m.key) FROM memories AS m WHERE {condition}
 
 -- name: postings
--- The keys of each term, joined by ";"; a term with more than `most` of them has "-" instead.
+-- The keys of each term, joined by "/". A term with more than `most` of them has "-" instead.
 SELECT group_concat((
     SELECT CASE WHEN count(*) > :most THEN '-' ELSE coalesce(group_concat(doc), '') END
     FROM (SELECT doc FROM words_terms WHERE term = wanted.value LIMIT :most + 1)
-), ';')
+), '/')
 FROM carray(:terms) AS wanted
 
 -- name: records

@@ -1,0 +1,68 @@
+"""Two routes that everybody tries first: list the memories, delete one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import Response
+
+from remanence.operations.operation import given
+from remanence.operations.reading import read
+from remanence.operations.recalling import Find
+from remanence.operations.remembering import Forget
+from remanence.operations.routes import Route, route_of
+from remanence.operations.schema import Schema
+from remanence.server.access.caller import authorise
+from remanence.server.rest import openapi
+from remanence.server.rest.asking import from_query
+from remanence.server.rest.router import answered
+
+LIST = Route(operation=route_of("find").operation, method="GET", path="/v1/memories")
+DELETE = Route(operation=route_of("forget").operation, method="DELETE", path="/v1/memories/{id}")
+NESTED = frozenset({"filters"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class One:
+    """How to forget a memory."""
+
+    erase: bool = given("remove it for good, bytes and all, instead of archiving it", False)
+    reason: str | None = given("why; kept in the history")
+
+
+def add_also(app: FastAPI) -> None:
+    """Add both."""
+    asked = [each for each in fields(Find) if each.name not in NESTED]
+    listed = [openapi.parameter(Find, each, "query") for each in asked]
+    id: Schema = {**openapi.ID, "name": "id", "in": "path", "required": True}
+    how = [openapi.parameter(One, each, "query") for each in fields(One)]
+    app.add_api_route(
+        LIST.path, _list, methods=["GET"], **_told(LIST, "find_all", {"parameters": listed})
+    )
+    app.add_api_route(
+        DELETE.path,
+        _delete,
+        methods=["DELETE"],
+        **_told(DELETE, "forget_one", {"parameters": [id, *how]}),
+    )
+
+
+async def _list(request: Request) -> Response:
+    authorise(request.state.caller, LIST.operation)
+    wanted = read(Find, from_query(Find, request, without=NESTED))
+    return await answered(LIST, request, wanted)
+
+
+async def _delete(request: Request) -> Response:
+    authorise(request.state.caller, DELETE.operation)
+    how = read(One, from_query(One, request))
+    id = request.path_params["id"]
+    return await answered(DELETE, request, Forget(id=(id,), erase=how.erase, reason=how.reason))
+
+
+def _told(route: Route, id: str, extra: Schema) -> dict[str, Any]:
+    told = openapi.told_of(route)
+    return {**told, "operation_id": id, "openapi_extra": extra, "response_model": None}

@@ -1,0 +1,221 @@
+"""Writers that call a server over HTTP while it is killed and started again."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from remanence.memory import Memory
+from remanence.testing.server_process import ServerProcess
+
+BLOCK = "diary"
+WAIT_S = 60.0
+Wanted = tuple[str, dict[str, Any], tuple[str, ...]]
+
+
+def _add(n: int) -> Wanted:
+    return "/v1/memories", {"text": f"single {n}"}, (f"single {n}",)
+
+
+def _add_many(n: int) -> Wanted:
+    texts = tuple(f"batch {n} {part}" for part in range(3))
+    return "/v1/memories/batch", {"memories": [{"text": text} for text in texts]}, texts
+
+
+def _messages(n: int) -> Wanted:
+    said = [{"role": "user", "content": f"said {n}"}]
+    return "/v1/messages", {"messages": said}, (f"said {n}",)
+
+
+def _append(n: int) -> Wanted:
+    return f"/v1/blocks/{BLOCK}/append", {"text": f"line {n}"}, (f"line {n}",)
+
+
+KINDS: dict[str, Callable[[int], Wanted]] = {
+    "add": _add,
+    "add_many": _add_many,
+    "messages": _messages,
+    "append": _append,
+}
+
+
+@dataclass
+class Tally:
+    """What was acknowledged, what was read, and what should not have happened."""
+
+    acknowledged: list[str] = field(default_factory=list)
+    unanswered: list[str] = field(default_factory=list)
+    repeated: int = 0
+    reads: int = 0
+    odd: list[str] = field(default_factory=list)
+
+
+class Callers:
+    """Four writers and a reader, until they are told to stop.
+
+    A writer repeats a call that was not answered, with the same key, until it is; unless
+    `patient` is off, then it stops at the first that is not.
+    """
+
+    def __init__(self, *, patient: bool = True) -> None:
+        self.tally, self._url, self._patient = Tally(), "", patient
+        self._there, self._over, self._lock = threading.Event(), threading.Event(), threading.Lock()
+        work = [threading.Thread(target=self._write, args=(kind,)) for kind in KINDS]
+        self._threads = [*work, threading.Thread(target=self._read)]
+
+    def start(self, url: str) -> None:
+        """Begin."""
+        self.reach(url)
+        body = {"label": BLOCK, "limit": 100_000}
+        httpx.post(f"{url}/v1/blocks", json=body, timeout=WAIT_S).raise_for_status()
+        for thread in self._threads:
+            thread.start()
+
+    def reach(self, url: str) -> None:
+        """The server is there, at this address."""
+        self._url = url
+        self._there.set()
+
+    def lose(self) -> None:
+        """The server is about to go away."""
+        self._there.clear()
+
+    def stop(self) -> Tally:
+        """What was done, once every call under way is answered."""
+        self._over.set()
+        for thread in self._threads:
+            thread.join(WAIT_S)
+            assert not thread.is_alive()
+        return self.tally
+
+    def wait_for(self, more: int) -> None:
+        """Until so many more calls are acknowledged."""
+        wanted = len(self.tally.acknowledged) + more
+        waited = threading.Event()
+        for _ in range(int(WAIT_S / 0.01)):
+            if len(self.tally.acknowledged) >= wanted:
+                return
+            waited.wait(0.01)
+        raise AssertionError(f"no progress: {self.tally.odd}")
+
+    def _write(self, kind: str) -> None:
+        with httpx.Client(timeout=WAIT_S) as client:
+            n = 0
+            while not self._over.is_set():
+                n += 1
+                path, body, texts = KINDS[kind](n)
+                if not self._done(client, path, body, f"{kind}-{n}", texts):
+                    return
+
+    def _done(
+        self,
+        client: httpx.Client,
+        path: str,
+        body: dict[str, Any],
+        key: str,
+        texts: tuple[str, ...],
+    ) -> bool:
+        tries = 0
+        while True:
+            answer = self._answer(client, path, body, key)
+            if answer is not None and answer.is_success:
+                with self._lock:
+                    self.tally.acknowledged += texts
+                return True
+            if not self._patient:
+                with self._lock:
+                    self.tally.unanswered += texts
+                return False
+            if (
+                answer is not None
+                and answer.status_code == 409
+                and "Idempotency-Key" in answer.text
+            ):
+                if self._there_already(client, texts):
+                    with self._lock:
+                        self.tally.acknowledged += texts
+                    return True
+                key = f"{key}-again"
+            elif answer is not None:
+                self.tally.odd.append(f"{path}: {answer.status_code} {answer.text[:200]}")
+                return False
+            tries += 1
+            self.tally.repeated += 1
+            self._there.wait(WAIT_S)
+
+    def _answer(
+        self, client: httpx.Client, path: str, body: dict[str, Any], key: str
+    ) -> httpx.Response | None:
+        try:
+            return client.post(self._url + path, json=body, headers={"idempotency-key": key})
+        except httpx.TransportError:
+            return None
+
+    def _there_already(self, client: httpx.Client, texts: tuple[str, ...]) -> bool:
+        """What the server says to do: look whether it was done."""
+        lines = client.get(f"{self._url}/v1/blocks/{BLOCK}").json()["value"].splitlines()
+        return texts[0] in lines
+
+    def _read(self) -> None:
+        with httpx.Client(timeout=WAIT_S) as client:
+            while not self._over.is_set():
+                try:
+                    found = client.post(f"{self._url}/v1/search", json={"query": "single"})
+                    self.tally.reads += 1
+                    if not found.is_success:
+                        self.tally.odd.append(f"search: {found.status_code} {found.text[:200]}")
+                except httpx.TransportError:
+                    if not self._patient:
+                        return
+                    self._there.wait(WAIT_S)
+
+
+def kill_often(database: Path, kills: int, chance: random.Random) -> Tally:
+    """Kill the server so many times while it is written to; each time it is started again."""
+    callers = Callers()
+    process = ServerProcess(database).up()
+    callers.start(process.url)
+    try:
+        for _ in range(kills):
+            callers.wait_for(chance.randrange(5, 30))
+            callers.lose()
+            process.kill()
+            process = ServerProcess(database).up()
+            callers.reach(process.url)
+        callers.wait_for(10)
+    finally:
+        tally = callers.stop()
+        process.stop()
+        assert process.ended() == 0, process.stderr
+    return tally
+
+
+def lost_and_doubled(database: Path, tally: Tally) -> tuple[list[str], list[str]]:
+    """Which of the acknowledged are not there, and which are there more than once."""
+    with _opened(database) as memory:
+        found = Counter(one.text for one in memory.find(limit=10_000))
+        found.update(memory.blocks.get(BLOCK).value.splitlines())
+        assert not [one for one in memory.doctor() if one.problems]
+    lost = [text for text in tally.acknowledged if text not in found]
+    return lost, [text for text, count in found.items() if count > 1]
+
+
+def there(database: Path, texts: list[str]) -> list[str]:
+    """Which of these texts are in the store."""
+    with _opened(database) as memory:
+        found = {one.text for one in memory.find(limit=10_000)}
+        return [t for t in texts if t in found | {*memory.blocks.get(BLOCK).value.splitlines()}]
+
+
+@contextmanager
+def _opened(database: Path) -> Iterator[Memory]:
+    with Memory(database) as memory:
+        yield memory

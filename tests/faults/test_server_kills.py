@@ -1,0 +1,144 @@
+"""A server that is killed, or told to stop, while it is written to.
+
+`bench/server_kills.py` kills more often.
+"""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import threading
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from remanence import Memory
+from remanence.testing.chat_server import ChatServer, says
+from remanence.testing.server_kills import Callers, kill_often, lost_and_doubled, there
+from remanence.testing.server_process import ServerProcess
+
+SOON = "import remanence.server.serving as s; s.GRACE_S, s.LAST_S = 1, 1; "
+
+
+def test_kills_lose_and_double_nothing(tmp_path: Path) -> None:
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    tally = kill_often(tmp_path / "memory.db", 3, random.Random(seed))
+    assert tally.odd == []
+    assert tally.repeated > 0
+    assert tally.reads > 0
+    assert lost_and_doubled(tmp_path / "memory.db", tally) == ([], [])
+
+
+def test_told_to_stop_what_was_begun_is_answered_and_nothing_else_is_done(tmp_path: Path) -> None:
+    database, callers = tmp_path / "memory.db", Callers(patient=False)
+    with ServerProcess(database) as process:
+        callers.start(process.url)
+        callers.wait_for(40)
+        process.stop()
+        started = time.monotonic()
+        assert process.ended() == 0
+        assert time.monotonic() - started < 30
+        tally = callers.stop()
+    assert tally.unanswered
+    assert lost_and_doubled(database, tally) == ([], [])
+    assert there(database, tally.unanswered) == []
+
+
+def test_a_chat_goes_on_to_its_end_and_is_stored_while_nobody_else_is_let_in(
+    tmp_path: Path,
+) -> None:
+    database = tmp_path / "memory.db"
+    with (
+        ChatServer(says("Your dog is called Rex.", hold_after=400)) as upstream,
+        ServerProcess(database, upstream_url=upstream.url) as process,
+    ):
+        body = {
+            "model": "scripted",
+            "stream": True,
+            "messages": [{"role": "user", "content": "What is my dog called?"}],
+        }
+        headers = {"x-memory-user-id": "ana"}
+        url = f"{process.url}/v1/chat/completions"
+        with httpx.stream("POST", url, json=body, headers=headers, timeout=60) as answer:
+            parts = answer.iter_bytes()
+            heard = next(parts)
+            process.stop()
+            assert process.told("Shutting down")
+            with pytest.raises(httpx.ConnectError):
+                httpx.get(f"{process.url}/health")
+            upstream.go_on()
+            heard += b"".join(parts)
+        assert heard.rstrip().endswith(b"[DONE]")
+        assert process.ended() == 0
+    with Memory(database) as memory:
+        texts = {one.text for one in memory.find(user_id="ana")}
+    assert texts == {"What is my dog called?", "Your dog is called Rex."}
+
+
+def test_a_long_run_that_is_followed_is_told_to_its_end(tmp_path: Path) -> None:
+    database = tmp_path / "memory.db"
+    with Memory(database) as memory:
+        memory.add_many([f"The {n}th cat sat on mat number {n}" for n in range(200)])
+    headers, wanted = {"accept": "text/event-stream"}, {"steps": ["merge", "distil", "reflect"]}
+    events: list[str] = []
+    with (
+        ServerProcess(database) as process,
+        httpx.stream(
+            "POST", f"{process.url}/v1/sleep/runs", json=wanted, headers=headers, timeout=60
+        ) as answer,
+    ):
+        for line in answer.iter_lines():
+            if not events:
+                process.stop()
+            events.append(line)
+        assert "event: progress" in events
+        assert "event: result" in events
+        assert process.ended() == 0
+    with Memory(database) as memory:
+        assert {run.status.value for run in memory.sleep.log()} == {"completed"}
+
+
+def test_work_without_an_end_is_cut_off_in_time(tmp_path: Path) -> None:
+    database = tmp_path / "memory.db"
+    answers: list[object] = []
+    holding = sqlite3.connect(database, isolation_level=None)
+    with ServerProcess(database, before=SOON, busy_timeout_s="60") as process:
+
+        def add() -> None:
+            url = f"{process.url}/v1/memories"
+            try:
+                answers.append(httpx.post(url, json={"text": "x"}, timeout=60))
+            except httpx.TransportError as error:
+                answers.append(error)
+
+        holding.execute("BEGIN IMMEDIATE")
+        calling = threading.Thread(target=add)
+        calling.start()
+        assert _is_at_work(process)
+        process.stop()
+        started = time.monotonic()
+        assert process.ended() == 0
+        assert time.monotonic() - started < 20
+        assert "cut off" in process.stderr
+        calling.join(60)
+        holding.close()
+    assert not any(isinstance(one, httpx.Response) and one.is_success for one in answers)
+    with Memory(database) as memory:
+        assert memory.count() == 0
+
+
+def _is_at_work(process: ServerProcess) -> bool:
+    """Whether the call has come in: a connection is open whose request has no answer yet."""
+    import psutil
+
+    waited = threading.Event()
+    for _ in range(1_000):
+        found = psutil.Process(process.pid).net_connections("tcp")
+        if any(one.status == psutil.CONN_ESTABLISHED for one in found):
+            waited.wait(0.5)
+            return True
+        waited.wait(0.01)
+    return False
