@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
 
+from remanence import Memory
 from remanence.server.mcp.tools import tools_of
 from remanence.testing.serving import serving
 
@@ -188,6 +190,48 @@ def test_every_graph_tool_works(connect: Connect) -> None:
         assert used == set(tools_of("graph"))
 
     driven(connect, work, "graph")
+
+
+def test_what_was_only_spoken_of_can_still_be_created(tmp_path: Path) -> None:
+    async def work(client: Client[Any]) -> None:
+        whole, _ = await said(client, "read_graph")
+        assert {"Ana", "Acme"} <= {each["name"] for each in whole["entities"]}
+        created, _ = await said(client, "create_entities", entities=[ANA])
+        assert created == {"entities": [ANA]}
+        other = {**ANA, "observations": ["something else"]}
+        assert (await said(client, "create_entities", entities=[other]))[0] == {"entities": []}
+        opened, _ = await said(client, "open_nodes", names=["Ana"])
+        assert opened["entities"] == [ANA]
+
+    with Memory(tmp_path / "memory.db") as memory:
+        memory.add("Ana works at Acme.")
+    driven(partial(_stdio, tmp_path / "memory.db"), work, "graph")
+
+
+@pytest.mark.parametrize("name", ["id", "memory_id"])
+def test_a_memorys_id_goes_by_two_names(name: str, connect: Connect) -> None:
+    async def work(client: Client[Any]) -> None:
+        id = (await said(client, "add_memory", text="Ana likes tea."))[0]["id"]
+        which = {name: id}
+        assert (await said(client, "get_memory", **which))[0]["id"] == id
+        changed, _ = await said(client, "update_memory", **which, text="Ana likes coffee.")
+        assert changed["text"] == "Ana likes coffee."
+        assert (await said(client, "delete_memory", **which))[0]["id"] == id
+        both = {"id": id, "memory_id": id}
+        assert (await client.call_tool("get_memory", both, raise_on_error=False)).is_error
+
+    driven(connect, work)
+
+
+@pytest.mark.parametrize("name", ["id", "memory_id"])
+def test_so_it_does_among_all_tools(name: str, tmp_path: Path) -> None:
+    async def work(client: Client[Any]) -> None:
+        id = (await said(client, "add", text="Ana likes tea."))[0]["id"]
+        assert (await said(client, "get", **{name: id}))[0]["id"] == id
+        fact = await client.call_tool("facts_get", {"memory_id": id}, raise_on_error=False)
+        assert "memory_id is unknown" in first(fact.content).text
+
+    driven(partial(_stdio, tmp_path / "memory.db"), work, "full")
 
 
 def test_a_call_that_names_nobody_means_the_connections_own(connect: Connect) -> None:

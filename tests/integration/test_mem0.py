@@ -163,6 +163,17 @@ def test_search_answers_best_first_with_scores(client: Any) -> None:
     assert slim.keys() == {"id", "memory"}
 
 
+def test_what_holds_comes_before_what_has_ended_in_part(client: Any) -> None:
+    both = "I live in Bergen and I work at Nordlys."
+    add(client, both, "I like long walks.")
+    assert texts(client.search("Where do I live?", filters=ALICE))[0] == both
+    add(client, "I moved to Tromsø.")
+    found = client.search("Where do I live?", filters=ALICE)["results"]
+    assert texts({"results": found})[:2] == ["I moved to Tromsø.", both]
+    assert found[0]["score"] == found[1]["score"]
+    assert texts(client.search("Where do I work?", filters=ALICE))[0] == both
+
+
 def test_contradictions_are_resolved(client: Any) -> None:
     [lisbon] = add(client, "I live in Lisbon.")
     add(client, "I like tea.")

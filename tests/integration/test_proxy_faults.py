@@ -119,6 +119,49 @@ def test_the_client_sees_the_error_of_the_upstream(served: Served, upstream: Cha
         client.chat.completions.create(model="m", messages=[{"role": "user", "content": "Hi"}])
 
 
+def refused_with(
+    served: Served, text: str = "Hi", key: str = "any", **headers: str
+) -> openai.APIStatusError:
+    url = f"{served.url}/v1"
+    with (
+        openai.OpenAI(base_url=url, api_key=key, max_retries=0, default_headers=headers) as client,
+        pytest.raises(openai.APIStatusError) as told,
+    ):
+        client.chat.completions.create(model="m", messages=[{"role": "user", "content": text}])
+    return told.value
+
+
+def test_the_client_sees_the_errors_of_the_proxy() -> None:
+    with serving() as served:
+        error = refused_with(served)
+        assert "upstream_url" in str(error)
+        assert (error.status_code, error.type, error.code) == (422, *["not-configured"] * 2)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with serving(upstream_url=f"http://127.0.0.1:{port}/v1") as served:
+        error = refused_with(served)
+        assert (error.status_code, error.code) == (502, "language-model")
+        assert "upstream_url" in str(error)
+
+
+def test_the_client_sees_why_it_is_not_let_in(upstream: ChatServer) -> None:
+    with serving(upstream_url=upstream.url, max_body_mb=0.5) as served:
+        error = refused_with(served, "x" * 600_000)
+        assert error.status_code == 413
+        assert "larger than 0.5 MB" in str(error)
+        reader = served.key("read", rate_limit=1)
+        error = refused_with(served, key="wrong")
+        assert (error.status_code, error.code) == (401, "unauthenticated")
+        assert "key" in str(error)
+        error = refused_with(served, key=reader, origin="http://evil.example")
+        assert (error.status_code, error.code) == (403, "wrong-origin")
+        assert "REMANENCE_ORIGINS" in str(error)
+        httpx.get(f"{served.url}/v1/stats", headers={"x-api-key": reader}, trust_env=False)
+        error = refused_with(served, key=reader)
+        assert error.status_code == 429
+        assert "Too many calls" in str(error)
+
+
 def test_an_upstream_that_is_not_there() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

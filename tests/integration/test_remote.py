@@ -180,6 +180,30 @@ def test_a_server_that_is_not_there() -> None:
     assert "secret-key" not in str(told.value)
 
 
+def test_a_server_without_tls_says_so(served: Served) -> None:
+    url = served.url.replace("http:", "https:")
+    with (
+        RemoteMemory(url, retries=0) as remote,
+        pytest.raises(errors.ServerUnavailable, match="speaks http, not https"),
+    ):
+        remote.count()
+
+
+def test_the_address_of_the_api_will_do(served: Served) -> None:
+    for url in (f"{served.url}/v1", f"{served.url}/v1/"):
+        with RemoteMemory(url) as remote:
+            assert remote.count() == served.memory.count()
+
+
+def test_a_route_that_is_not_there_names_the_address(served: Served) -> None:
+    url = f"{served.url}/elsewhere"
+    with (
+        RemoteMemory(url) as remote,
+        pytest.raises(errors.ServerUnavailable, match=f"{url} answered 404"),
+    ):
+        remote.count()
+
+
 def test_a_server_that_does_not_answer_in_time() -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))

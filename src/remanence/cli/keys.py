@@ -14,7 +14,7 @@ import typer
 from remanence.cli import terminal, values
 from remanence.cli.common import AsJson, Database, Opening, Tenant, opening
 from remanence.cli.outcome import FAILED, answer, form_of, guarded
-from remanence.errors import InvalidInput
+from remanence.errors import InvalidInput, NotFound
 from remanence.operations.operation import Group
 
 if TYPE_CHECKING:
@@ -26,7 +26,9 @@ UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 7 * 86_400}
 LONGEST_D = 36_500
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="what you will know it by")]
-Prefix = Annotated[str, typer.Argument(metavar="PREFIX", help="the eight letters after `rem_`")]
+Prefix = Annotated[
+    str, typer.Argument(metavar="PREFIX", help="the eight letters after `rem_`, or the key")
+]
 Scopes = Annotated[
     list[str], typer.Option("--scope", help="what it allows: read, write or admin; repeat it")
 ]
@@ -149,18 +151,18 @@ def _rotate(
     form, asked = form_of(as_json), opening(context, database, None)
     with guarded(form):
         with _books(asked) as (keys, _):
-            key, text = keys.rotate(prefix, grace_s=grace)
+            key, text = keys.rotate(prefix_in(prefix), grace_s=grace)
         answer(NewKey(key=key, text=text), form, None, _show_new)
 
 
 def _revoke(
     context: typer.Context, prefix: Prefix, as_json: AsJson = False, database: Database = None
 ) -> None:
-    """End a key: servers refuse it within seconds, and it never works again."""
+    """End a key: servers refuse it within 2 seconds, and it never works again."""
     form, asked = form_of(as_json), opening(context, database, None)
     with guarded(form):
         with _books(asked) as (keys, _):
-            key = keys.revoke(prefix)
+            key = keys.revoke(prefix_in(prefix))
         told = f"The key {key.prefix} ({key.name}) is revoked."
         answer(key, form, None, lambda _: terminal.write_line(terminal.shown(told)))
 
@@ -191,6 +193,14 @@ def _audit(
             answer(found, form, "entries", _show_log)
     if not whole:
         raise typer.Exit(FAILED)
+
+
+def prefix_in(given: str) -> str:
+    """The prefix of a key that is given whole or in part; what else was given is never shown."""
+    found = re.fullmatch(r"(?:rem_)?([a-z2-7]{8})(?:_[0-9a-f]*)?", given.strip(), re.ASCII)
+    if found is None:
+        raise NotFound("There is no key like that; `rem keys list` shows them.")
+    return found[1]
 
 
 def ending(told: str, now: datetime) -> datetime:

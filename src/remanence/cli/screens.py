@@ -14,7 +14,7 @@ from remanence.layers.cleanup import Cleanup
 from remanence.model.hit import Hit, Understanding, WhyNot
 from remanence.model.memory import Association, MemoryRecord, Revision
 from remanence.model.purge import Purged
-from remanence.model.stats import Stats
+from remanence.model.stats import EMBEDDER, Finding, Stats
 from remanence.operations.rendering import dumped, plain
 from remanence.operations.responses import (
     Copied,
@@ -75,7 +75,7 @@ def _(answer: Found, explain: bool = False) -> None:
         if explain:
             say(bars(hit.signals, INDENT))
     if answer.degraded:
-        note(f"Searched without: {', '.join(answer.degraded)}. Run `rem doctor` to see why.")
+        note(f"Searched without {'; '.join(one.rstrip('.') for one in answer.degraded)}.")
     if not answer.hits:
         note("Nothing found. (-u names a user; without it, what belongs to none is searched.)")
 
@@ -162,12 +162,11 @@ def _(answer: Noted, explain: bool = False) -> None:
 @show.register
 def _(answer: Examination, explain: bool = False) -> None:
     for each in answer.findings:
-        sound = each.problems <= each.repaired
         mended = f", {each.repaired} mended" if each.repaired else ""
         state = "ok" if not each.problems else f"{each.problems} wrong{mended}"
-        mark = ("✓ ", "green") if sound else ("✗ ", "red")
+        mark = ("✓ ", "green") if _sound(each) else ("✗ ", "red")
         say(Text.assemble(mark, f"{each.check}: {state}", (f"  {each.detail}", "dim")))
-    if not answer.healthy:
+    if not all(_sound(each) for each in answer.findings if each.check != EMBEDDER):
         note("Run `rem doctor --repair` to mend what can be mended.")
 
 
@@ -184,6 +183,10 @@ def _(answer: Copied, explain: bool = False) -> None:
 @show.register
 def _(answer: Stats, explain: bool = False) -> None:
     show_stats(answer)
+
+
+def _sound(finding: Finding) -> bool:
+    return finding.problems <= finding.repaired
 
 
 def show_brief(record: MemoryRecord) -> None:

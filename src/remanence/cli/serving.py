@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import socket
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,25 +17,40 @@ if TYPE_CHECKING:
     from remanence.config import Settings
     from remanence.memory import Memory
 
+# The defaults that help shows are those of `Settings`, which is not loaded for it.
 Host = Annotated[
-    str | None, typer.Option(help="the address to listen at; any but loopback needs keys")
+    str | None,
+    typer.Option(
+        help="the address to listen at; any but loopback needs keys", show_default="127.0.0.1"
+    ),
 ]
-Port = Annotated[int | None, typer.Option("--port", "-p", min=0, max=65_535, help="the port")]
+Port = Annotated[
+    int | None,
+    typer.Option(
+        "--port", "-p", min=0, max=65_535, help="the port; 0: a free one", show_default="8005"
+    ),
+]
 Workers = Annotated[
-    int | None, typer.Option("--workers", "-w", min=1, help="processes that share the store")
+    int | None,
+    typer.Option("--workers", "-w", min=1, help="processes that share the store", show_default="1"),
 ]
-Tools = Annotated[str | None, typer.Option(help="which tools MCP shows: default, graph or full")]
+Tools = Annotated[
+    str | None,
+    typer.Option(help="which tools MCP shows: default, graph or full", show_default="default"),
+]
 Sample = Annotated[bool, typer.Option("--sample", help="load a sample conversation the first time")]
 JSON = "content-type:application/json"
-TRY = """
-Remanence {version} at {url} (Ctrl-C stops it). Three things to try:
-
-  curl '{url}/memory/retrieve?q={asked}&k=2{whose}'
-  curl {url}/memory/store -H {json} -d '{{"context": "Ana moved to Lisbon"}}'
-  curl {url}/v1/search -H {json} -d '{{"query": "where does Ana live?"}}'
-
-Agents: MCP at {url}/mcp · OpenAI-compatible at {url}/v1 · API at {url}/openapi.json
-"""
+KEY = " -H 'Authorization: Bearer YOUR-KEY'"
+RETRIEVE = "curl '{url}/memory/retrieve?q={asked}&k=2{whose}'{key}"
+STORE = """curl {url}/memory/store{key} -H {json} -d '{{"context": "Ana moved to Lisbon"}}'"""
+SEARCH = """curl {url}/v1/search{key} -H {json} -d '{{"query": "where does Ana live?"}}'"""
+HEAD = "Remanence {version} at {url} ({doing}Ctrl-C stops it). Three things to try:"
+AGENTS = "Agents: MCP at {url}/mcp · OpenAI-compatible at {url}/v1 · API at {url}/openapi.json"
+BY_NAME = (
+    "Others reach it only under names in REMANENCE_HOSTS, which is empty: "
+    "REMANENCE_HOSTS=memory.example."
+)
+_log = logging.getLogger("remanence")
 
 
 def add_to(app: typer.Typer) -> None:
@@ -68,16 +85,24 @@ def _run(settings: Settings, sample: bool) -> None:
     from remanence.memory import Memory
     from remanence.server.access.keys import Keys
     from remanence.server.app import memory_settings
+    from remanence.server.logs import set_up
     from remanence.server.serving import check_bind, check_shared, listen, serve, serve_many
+    from remanence.wiring.embedders import BY_WORDS, missing_model
 
     check_shared(settings)
+    _check_address(settings.host)
+    set_up(settings.log_format)
     memory = Memory(settings.database_url, **memory_settings(settings))
     try:
-        check_bind(settings, Keys(memory.parts.store, SystemClock()))
+        keys = Keys(memory.parts.store, SystemClock())
+        check_bind(settings, keys)
         at = listen(settings)
         settings = replace(settings, port=at.getsockname()[1])
         loaded = sample and _load_sample(memory)
-        typer.echo(_welcome(settings, sample or loaded), err=True)
+        locked = bool(settings.jwt_issuer) or keys.known()
+        typer.echo(welcome(settings, sample=sample or loaded, locked=locked), err=True)
+        if missing := missing_model(memory.settings):
+            _log.warning("No embedder: %s %s.", missing, BY_WORDS)
         if settings.workers == 1:
             serve(settings, memory, at)
             return
@@ -96,17 +121,57 @@ def _load_sample(memory: Memory) -> bool:
     return True
 
 
-def _welcome(settings: Settings, sample: bool) -> str:
-    from remanence.version import __version__
+def _check_address(host: str) -> None:
+    """Refuse an address that this machine does not have, before keys come into it."""
+    from remanence.errors import ConfigError
 
-    anywhere = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - no name to call it by
-    host = anywhere.get(settings.host, settings.host)
-    host = f"[{host}]" if ":" in host else host
+    bare = host.strip("[]")
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in bare else socket.AF_INET) as tried:
+            tried.bind((bare, 0))
+    except OSError as error:
+        raise ConfigError(
+            f"Cannot listen at {host}: this machine has no such address; 127.0.0.1 is this "
+            "machine alone, 0.0.0.0 all its addresses."
+        ) from error
+
+
+def welcome(settings: Settings, *, sample: bool = False, locked: bool = False) -> str:
+    """What people read when the server starts; `locked`: calls need a key."""
+    from remanence.version import __version__
+    from remanence.wiring.embedders import missing_model
+
     asked, whose = ("where+does+Ana+live", "")
     if sample:
         asked, whose = "what+is+Tom+allergic+to", "&user_id=demo"
-    url = f"http://{host}:{settings.port}"
-    return TRY.format(json=JSON, version=__version__, url=url, asked=asked, whose=whose)
+    tries = [RETRIEVE, STORE, SEARCH] if sample else [STORE, RETRIEVE, SEARCH]
+    notes = [BY_NAME] if _only_by_name(settings) else []
+    if missing := missing_model(settings):
+        notes.append(f"Searching by words alone, for want of a model. {missing}")
+    lines = [HEAD, "", *(f"  {one}" for one in tries), "", AGENTS]
+    told = "\n".join(["", *lines]).format(
+        json=JSON,
+        key=KEY if locked else "",
+        version=__version__,
+        url=_url(settings),
+        doing=f"starting {settings.workers} workers; " if settings.workers > 1 else "",
+        asked=asked,
+        whose=whose,
+    )
+    return "\n".join([told, *notes, ""])
+
+
+def _only_by_name(settings: Settings) -> bool:
+    from remanence.server.serving import is_loopback
+
+    return not settings.hosts and not is_loopback(settings.host)
+
+
+def _url(settings: Settings) -> str:
+    anywhere = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - no name to call it by
+    host = anywhere.get(settings.host, settings.host)
+    host = f"[{host}]" if ":" in host else host
+    return f"http://{host}:{settings.port}"
 
 
 def _check_installed() -> None:
@@ -115,4 +180,7 @@ def _check_installed() -> None:
     from remanence.errors import ConfigError
 
     if find_spec("fastapi") is None or find_spec("uvicorn") is None:
-        raise ConfigError("The server is not installed: `pip install 'remanence[server]'`.")
+        raise ConfigError(
+            "The server is not installed: install the wheel with the extra `server`, e.g. "
+            "`pip install 'dist/remanence-0.1.0-py3-none-any.whl[server]'`."
+        )

@@ -163,6 +163,7 @@ def _restore(
     with guarded(form):
         settings = opening(context, database, tenant).settings()
         target = _target(settings)
+        _check_backup(backup)
         if not yes and (_is_server(settings) or Path(target).exists()):
             confirm(f"Replace {target}, with all it holds?")
         erased = _put_back(backup, settings, receipts)
@@ -267,6 +268,11 @@ def _is_server(settings: Settings) -> bool:
     from remanence.wiring import is_server
 
     return is_server(settings.database_url)
+
+
+def _check_backup(backup: Path) -> None:
+    if not backup.is_file():
+        raise NotFound(f"There is no backup at {backup}; check the path.")
 
 
 def _put_back(backup: Path, settings: Settings, receipts: Path | None) -> int:

@@ -13,7 +13,7 @@ from remanence.errors import InvalidInput
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """A server's URL, without its trailing slash, and the key it is shown."""
+    """A server's URL, without a trailing slash or `/v1`, and the key it is shown."""
 
     url: str
     key: str | None = field(default=None, repr=False)
@@ -46,7 +46,7 @@ def _url(url: object) -> str:
         raise InvalidInput("url must be a server's address, such as http://127.0.0.1:8005.")
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise InvalidInput("url must be an address alone; a key is passed as key=….")
-    return str(url).rstrip("/")
+    return str(url).rstrip("/").removesuffix("/v1").rstrip("/")
 
 
 def _key(key: object) -> str | None:

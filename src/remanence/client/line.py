@@ -18,6 +18,8 @@ from remanence.client.patience import Patience
 from remanence.errors import Closed, ServerUnavailable
 
 CUT = "the stream ended before the answer came"
+# What OpenSSL, by its version, says of an answer that is plain text.
+NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")
 Outcome = Reply | httpx.TransportError
 
 
@@ -105,6 +107,10 @@ def concluded(call: Call, found: Outcome, url: str) -> Any:
     if isinstance(found, Reply):
         return answer_of(call, found, url)
     reason = str(found) or type(found).__name__
+    if url.startswith("https:") and any(sign in reason for sign in NO_TLS):
+        raise ServerUnavailable(
+            f"{url} cannot be reached: it speaks http, not https; write http://… instead."
+        ) from found
     raise ServerUnavailable(
         f"{url} cannot be reached: {reason}. `rem serve` starts a server."
     ) from found

@@ -93,7 +93,10 @@ def problem(body: Json, status: int, url: str) -> RemanenceError:
         return ServerUnavailable(
             f"{url} answered {status} and no error of Remanence's; check the address."
         )
-    return error_of(kind, str(told.get("detail") or told.get("title") or f"{url} said {status}."))
+    error = error_of(kind, str(told.get("detail") or told.get("title") or f"{url} said {status}."))
+    if isinstance(error, ServerUnavailable) and url not in str(error):
+        return type(error)(f"{url} answered {status}: {error}")
+    return error
 
 
 def _json(reply: Reply, url: str) -> Json:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import fields
+from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -16,6 +19,9 @@ from remanence.config.settings import Settings
 from remanence.errors import ConfigError
 
 PREFIX = "REMANENCE_"
+# What else goes by our prefix: here, in deploy/, examples/ and tests/.
+NO_SETTINGS = frozenset({"CONFIG", "KEY", "PASSWORD", "SEED", "URL"})
+LIKENESS = 0.8  # `database_url` is still taken for `database`, `log_level` not for `log_format`
 FOREIGN_FILE = "agent_config.yaml"  # another system's, so most of it is none of our business
 CONFIG_FILES = ("remanence.toml", "remanence.yaml", "remanence.yml", FOREIGN_FILE)
 
@@ -35,6 +41,7 @@ FILE_ALIASES = {
 }
 # Keys of other systems' files that are understood and have no effect here.
 FILE_IGNORED = ("memory.sqlite.pragmas", "memory.chroma", "memory.redis")
+_log = logging.getLogger("remanence")
 _SECRET_PART = re.compile(r"([?&][^=&]*(?:pass|key|token|secret|auth)[^=&]*=)[^&]*", re.IGNORECASE)
 
 
@@ -86,10 +93,28 @@ def origins(
 
 
 def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:
+    for name in sorted(env):
+        if name.startswith(PREFIX) and env[name]:
+            _check_variable(name)
     found = {name: env[alias] for alias, name in ENVIRONMENT_ALIASES.items() if env.get(alias)}
     if "USE_GPU" in env and "device" in found:
         found["device"] = "auto" if _truth(env["USE_GPU"]) else "cpu"
     return found | {n: env[PREFIX + n.upper()] for n in _names() if env.get(PREFIX + n.upper())}
+
+
+@cache
+def _check_variable(variable: str) -> None:
+    """Refuse a slip of the pen; a name that is like none of ours may be another program's."""
+    name = variable.removeprefix(PREFIX)
+    if name in NO_SETTINGS or name.startswith("TEST_") or name.lower() in _names():
+        return
+    if meant := _meant(name.lower()):
+        raise ConfigError(f"Unknown setting {variable}; did you mean `{PREFIX}{meant.upper()}`?")
+    _log.warning("%s is no setting and has no effect; `rem config` lists them.", variable)
+
+
+def _meant(name: str) -> str:
+    return next(iter(get_close_matches(name, _names(), 1, LIKENESS)), "")
 
 
 def _from_file(named: str | Path | None) -> dict[str, Any]:
@@ -115,10 +140,10 @@ def _redis(flat: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _known(given: dict[str, Any], where: str = "") -> dict[str, Any]:
-    names = _names()
-    if unknown := sorted(set(given) - set(names)):
-        known = ", ".join(sorted(names))
-        raise ConfigError(f"Unknown setting {unknown[0]!r}{where}; known: {known}.")
+    if unknown := sorted(set(given) - set(_names())):
+        meant = _meant(unknown[0])
+        advice = f"did you mean `{meant}`?" if meant else "`rem config` lists them."
+        raise ConfigError(f"Unknown setting {unknown[0]!r}{where}; {advice}")
     return given
 
 

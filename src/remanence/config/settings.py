@@ -91,6 +91,7 @@ class Settings:
     hosts: str = ""
     origins: str = ""
     max_body_mb: float = 10.0
+    max_import_mb: float = 1_000.0
     rate_limit: int = 12_000
     redact: str = ""
     jwt_issuer: str = ""
@@ -148,6 +149,7 @@ class Settings:
         _between("workers", self.workers, 1, 256)
         _between("calls", self.calls, 1, 256)
         _between("max_body_mb", self.max_body_mb, 0.001, 10_000)
+        _between("max_import_mb", self.max_import_mb, 0.001, 1_000_000)
         _between("rate_limit", self.rate_limit, 0, 10_000_000)
         _between("proxy_tokens", self.proxy_tokens, 50, 1_000_000)
         _choice("tools", self.tools, ("default", "graph", "full"))
@@ -294,6 +296,7 @@ HELP: Mapping[str, str] = {
     "origins": "web pages that may call the server from a browser, with commas: "
     "`https://app.example`; empty: none",
     "max_body_mb": "largest body of a request; imports stream past it",
+    "max_import_mb": "largest body of an import; it lies in a temporary file until it is read",
     "rate_limit": "calls a minute for each key; 0: no limit",
     "redact": "private data to take out of what a server's callers write: email, phone, card, "
     "iban, ip, ssn or all, with commas; empty: nothing",

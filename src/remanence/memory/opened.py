@@ -13,12 +13,12 @@ from typing import Any, Self
 from uuid import UUID
 
 from remanence.clock import Clock, IdMaker, SystemClock
-from remanence.config import Settings, load_settings
-from remanence.errors import Closed, StoreError
+from remanence.config import Settings, load_settings, shown
+from remanence.errors import Closed, EmbedderError, StoreError
 from remanence.knowledge.graph import Graph
 from remanence.layers.uses import Uses
 from remanence.model.scope import Reach, Scope
-from remanence.model.stats import Finding, Stats
+from remanence.model.stats import EMBEDDER, Finding, Stats
 from remanence.ports.store import Progress
 from remanence.sleep.schedule import Background
 from remanence.sleep.sleep import Sleep
@@ -128,12 +128,20 @@ class OpenMemory:
         return max(0, before - store.stats(self.tenant, fingerprint).bytes_on_disk)
 
     def doctor(self, *, repair: bool = False) -> list[Finding]:
-        """Check the store against itself; with `repair`, mend what can be mended."""
+        """Check the store against itself, and the embedder; `repair` mends what can be mended."""
         fingerprint = self.parts.fingerprint()
         findings = self.parts.store.doctor(repair=repair, fingerprint=fingerprint)
         if repair and self.parts.recall.index is not None:
             self.parts.recall.index.rebuild()
-        return findings
+        return [*findings, self._examined_embedder()]
+
+    def _examined_embedder(self) -> Finding:
+        text = f"doctor {time.monotonic_ns()}"  # a text that no cache has
+        try:
+            self.parts.embedder.embed([text])
+        except EmbedderError as error:
+            return Finding(check=EMBEDDER, problems=1, detail=shown(str(error)))
+        return Finding(check=EMBEDDER, problems=0, detail=str(self.parts.embedder.fingerprint))
 
     @classmethod
     def restore(

@@ -194,4 +194,4 @@ def id_of(value: object) -> str:
 def missing(id: object) -> NotFound:
     """The one answer for an id that is not here, whoever's it may be."""
     shown = str(id)[:64]
-    return NotFound(f"There is no memory {shown!r} here; check the id with `find` or `rem list`.")
+    return NotFound(f"There is no memory {shown!r} here; check the id.")

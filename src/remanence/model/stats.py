@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from remanence.model.tier import TierUse
 
+EMBEDDER = "embedder"  # what `doctor` calls the finding that no repair of the store mends
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexUse:

@@ -39,6 +39,7 @@ SHARE: Bounds = {"minimum": 0, "maximum": 1}
 LIMIT: Bounds = {"minimum": 1, "maximum": MAX_LIMIT}
 KEYS: Bounds = {"propertyNames": {"maxLength": 128, "pattern": SAYS}}
 MOST_CHARACTERS: Bounds = {"minimum": 1, "maximum": MAX_CHARACTERS}
+MOST_ITEMS = 1_000  # of a batch in one call from outside; in a program there is no limit
 SIZE: Bounds = {"minimum": 1, "maximum": 10_000_000}
 _SAID: Bounds = {"type": ["string", "null"], "maxLength": MAX_LABEL}
 MESSAGE: Bounds = {
@@ -100,13 +101,14 @@ def _own(request: type, /, **bounds: Bounds) -> dict[Field[Any], Bounds]:
 # Of one request alone: words to choose from, and fields that have another's name but not its sense.
 OWN_BOUNDS: Mapping[Field[Any], Bounds] = {
     **_own(remembering.Add, kind=choice(Kind)),
-    **_own(remembering.AddMessages, messages={"items": MESSAGE}),
+    **_own(remembering.AddMany, memories={"maxItems": MOST_ITEMS}),
+    **_own(remembering.AddMessages, messages={"items": MESSAGE, "maxItems": MOST_ITEMS}),
     **_own(remembering.Update, kind=choice(Kind), state=choice(State)),
     **_own(remembering.CleanUp, max_age_days={"minimum": 0}),
     **_own(scopes.Conditions, kinds=choice(Kind), states=choice(State, "any")),
     **_own(blocks.Create, limit=MOST_CHARACTERS),
     **_own(blocks.Configure, limit=MOST_CHARACTERS),
-    **_own(conversations.Append, messages={"items": MESSAGE}),
+    **_own(conversations.Append, messages={"items": MESSAGE, "maxItems": MOST_ITEMS}),
     **_own(conversations.Search, within={"enum": ["everywhere", "conversation", "window"]}),
     **_own(conversations.Day, day={"format": "date"}),
     **_own(facts.About, standing=choice(Standing)),

@@ -30,6 +30,7 @@ KINDS: Mapping[str, type[errors.RemanenceError]] = {
     "unexpected": errors.ServerUnavailable,
     "no-such-route": errors.ServerUnavailable,
     "wrong-host": errors.ServerUnavailable,
+    "wrong-origin": errors.Forbidden,
     "http": errors.ServerUnavailable,
 }
 

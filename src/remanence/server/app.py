@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 from collections.abc import AsyncIterator, Callable
@@ -26,7 +27,7 @@ from remanence.server.access.audit import Audit
 from remanence.server.access.gate import Credentials, Gate
 from remanence.server.access.keys import Keys
 from remanence.server.access.limits import Limits
-from remanence.server.calls import Calls
+from remanence.server.calls import Calls, ForTenants
 from remanence.server.door import Door
 from remanence.server.guard import Guard, Seen, allowed_origins
 from remanence.server.health import add_health
@@ -49,7 +50,7 @@ from remanence.server.tracing import NOT_FASTAPIS, Tracing, tracing_of
 from remanence.text.redaction import redactor
 from remanence.version import __version__
 
-_NOT_ALLOWED = 405
+_NOT_ALLOWED, _TOO_LARGE = 405, 413
 _CORS: dict[str, Any] = {
     "allow_methods": ["GET", "POST", "PUT", "PATCH", "DELETE"],
     "allow_headers": ["authorization", "content-type", "idempotency-key", "if-match", "x-api-key"],
@@ -112,6 +113,7 @@ def make_app(
     app.state.settings, app.state.tenants, app.state.calls = settings, tenants, calls
     app.state.gate, app.state.keys, app.state.audit = gate, keys, audit
     app.state.metrics, app.state.closing = metrics, []
+    app.state.telling, app.state.told = asyncio.Lock(), None
     app.state.door = Door(
         tenants,
         recorder=audit,
@@ -122,6 +124,7 @@ def make_app(
     app.state.closing.append(lambda _: trimming())
     _add_dialects(app)
     _add_problems(app)
+    app.add_middleware(ForTenants)
     app.add_middleware(
         Guard,
         settings=settings,
@@ -190,6 +193,8 @@ async def _problem(request: Request, error: Exception) -> Response:
     if told.status >= 500:
         route = getattr(request.scope.get("route"), "path", "unknown")  # no id, no label
         _log.error("%s failed", route, exc_info=error, extra={"fields": {"id": id}})
+    if told.status == _TOO_LARGE:
+        headers["connection"] = "close"  # the rest of it is not waited for
     if told.retry_s is not None:
         headers["retry-after"] = str(math.ceil(told.retry_s))
     body = orjson.dumps(told.body())
@@ -205,7 +210,12 @@ def _methods(request: Request) -> list[str]:
 
 
 async def _openapi(request: Request) -> Response:
-    return Response(orjson.dumps(document(request.app)), media_type="application/json")
+    """The document is made once; making it takes a while, and anybody may ask for it."""
+    state = request.app.state
+    async with state.telling:
+        if state.told is None:
+            state.told = await state.calls.run(lambda: orjson.dumps(document(request.app)))
+    return Response(state.told, media_type="application/json")
 
 
 @asynccontextmanager

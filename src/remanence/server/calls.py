@@ -3,52 +3,158 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter, deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
+
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from remanence.server.problems import Overloaded
 
 T = TypeVar("T")
 WAITING = 1_000  # calls that may wait for a thread
-LONG = 2  # runs of minutes that are at work at the same time
+SHARE = 500  # of them, those of one tenant
+LONG = 2  # runs of minutes that a tenant has at work at the same time
+_whose: ContextVar[str | None] = ContextVar("tenant", default=None)
 
 
 class Calls:
-    """Runs the memory's verbs beside the event loop."""
+    """Runs the memory's verbs beside the event loop.
+
+    A tenant has at most `threads` calls at work. There is one thread more than that, so that
+    whatever one tenant does, another's question is answered.
+    """
 
     def __init__(self, threads: int) -> None:
-        self._threads = threads
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="call")
-        self._long = ThreadPoolExecutor(LONG, thread_name_prefix="long")
-        self._under_way = 0
+        self._short = _Lane(threads, "call")
+        self._long = _Lane(LONG, "long")
 
     @property
     def waiting(self) -> int:
         """How many wait for a thread."""
-        return max(0, self._under_way - self._threads)
+        return self._short.waiting + self._long.waiting
 
-    async def run(self, work: Callable[..., T], *args: Any, long: bool = False) -> T:
+    async def run(
+        self, work: Callable[..., T], *args: Any, long: bool = False, who: str | None = None
+    ) -> T:
         """The result of `work(*args)`; `Overloaded` if too many wait already.
 
-        What is `long` has threads of its own, so that a night's work holds up no question.
+        What is `long` has threads of its own, so that a night's work holds up no question. `who`
+        is the tenant it is done for; if it is not given, the one whose request is answered.
         """
-        if self.waiting >= WAITING:
+        lane, tenant = self._long if long else self._short, who or _whose.get()
+        if self.waiting >= WAITING or lane.waiting_for(tenant) >= SHARE:
             raise Overloaded("Too many calls wait already; try again in a moment.")
-        self._under_way += 1
-        loop, pool = asyncio.get_running_loop(), self._long if long else self._pool
-        done = loop.run_in_executor(pool, copy_context().run, work, *args)
-        done.add_done_callback(self._over)
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        lane.take(_Call(partial(copy_context().run, work, *args), done, tenant))
         # A caller who goes away takes nothing back: what was begun is finished, and counted.
         return await asyncio.shield(done)
 
     def close(self) -> None:
         """Wait for what is under way."""
-        self._pool.shutdown(wait=True)
-        self._long.shutdown(wait=True)
+        self._short.close()
+        self._long.close()
 
-    def _over(self, done: asyncio.Future[Any]) -> None:
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Call:
+    """Something to do, and whoever waits for it."""
+
+    work: Callable[[], Any]
+    done: asyncio.Future[Any]
+    tenant: str | None
+
+    def tell(self, result: Future[Any]) -> None:
+        """Tell whoever waits; if nobody does any more, nobody need be warned."""
+        if self.done.cancelled():
+            return
+        error = result.exception()
+        if error is None:
+            self.done.set_result(result.result())
+        else:
+            self.done.set_exception(error)
+            self.done.exception()
+
+
+class _Lane:
+    """Threads, of which each tenant may have all but one. Used by the event loop alone."""
+
+    def __init__(self, each: int, name: str) -> None:
+        self._each = each
+        self._pool = ThreadPoolExecutor(each + 1, thread_name_prefix=name)
+        self._under_way = 0
+        self._at_work: Counter[str] = Counter()
+        self._queues: dict[str, deque[_Call]] = {}
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for a thread, or for their tenant's turn."""
+        return max(0, self._under_way - self._each)
+
+    def waiting_for(self, tenant: str | None) -> int:
+        """How many of a tenant's wait for its turn."""
+        return len(self._queues.get(tenant or "", ()))
+
+    def take(self, call: _Call) -> None:
+        """Begin with a call, or put it behind its tenant's others."""
+        self._under_way += 1
+        if call.tenant and self._at_work[call.tenant] >= self._each:
+            self._queues.setdefault(call.tenant, deque()).append(call)
+        else:
+            self._begin(call)
+
+    def close(self) -> None:
+        """Finish everything, in whatever order."""
+        for queue in self._queues.values():
+            while queue:
+                self._begin(queue.popleft())
+        self._pool.shutdown(wait=True)
+
+    def _begin(self, call: _Call) -> None:
+        if call.tenant:
+            self._at_work[call.tenant] += 1
+        self._pool.submit(call.work).add_done_callback(partial(self._ended, call))
+
+    def _ended(self, call: _Call, result: Future[Any]) -> None:
+        """In the thread that did it."""
+        loop = call.done.get_loop()
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(self._over, call, result)
+
+    def _over(self, call: _Call, result: Future[Any]) -> None:
         self._under_way -= 1
-        if not done.cancelled():
-            done.exception()  # told to whoever still waits; nobody else need be warned
+        call.tell(result)
+        if call.tenant:
+            self._next(call.tenant)
+
+    def _next(self, tenant: str) -> None:
+        self._at_work[tenant] -= 1
+        if queue := self._queues.get(tenant):
+            self._begin(queue.popleft())
+        if not queue:
+            self._queues.pop(tenant, None)
+        if not self._at_work[tenant]:
+            del self._at_work[tenant]
+
+
+class ForTenants:
+    """ASGI middleware behind the guard: what a request has done is done for its tenant."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        caller = scope.get("state", {}).get("caller")
+        if caller is None:
+            await self._app(scope, receive, send)
+            return
+        token = _whose.set(caller.tenant)
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            _whose.reset(token)

@@ -23,6 +23,7 @@ from remanence.server.access.gate import Gate
 from remanence.server.access.limits import Limits
 from remanence.server.access.request import request_id
 from remanence.server.problems import MEDIA_TYPE, Problem, TooLarge, problem_of
+from remanence.server.proxy import refusing
 
 # Anybody may ask whether the server is up, and what it can do.
 OPEN_PATHS = frozenset({"/health", "/ready", "/openapi.json"})
@@ -31,7 +32,8 @@ STREAMED = frozenset({"/v1/import"})
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 MB = 1024 * 1024
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_MISDIRECTED = 421
+_FORBIDDEN, _MISDIRECTED = 403, 421
+_LONGEST_NAME = 80
 _LEFT = 499  # in logs alone: whoever asked had gone before the whole question was here
 _log = logging.getLogger("remanence.server")
 
@@ -101,7 +103,7 @@ class Guard:
         try:
             refused = await self._refusal(scope, headers, state)
             if refused is not None:
-                await _refuse(refused, answer)
+                await _refuse(refused, answer, scope["path"])
                 return
             await self._app(scope, self._counted(scope, receive), answer)
         except ClientDisconnect:
@@ -110,7 +112,7 @@ class Guard:
             if begun:
                 raise  # too late to say so: the answer is cut off
             _log.error("%s failed: %s", _template(scope), error, exc_info=error)
-            await _refuse(problem_of(error, id), answer)
+            await _refuse(problem_of(error, id), answer, scope["path"])
         finally:
             request_id.reset(token)
             caller: Caller | None = state.get("caller")
@@ -133,16 +135,11 @@ class Guard:
         id = state["request_id"]
         if not host_allowed(headers.get("host", ""), self._hosts):
             self._witness.refused("host")
-            detail = "This server does not go by that name; the setting `hosts` names others."
-            return Problem(
-                type="wrong-host",
-                title="Wrong host",
-                status=_MISDIRECTED,
-                detail=detail,
-                request_id=id,
-            )
+            return _wrong_host(headers.get("host", ""), id)
+        if not self._origin_allowed(headers):
+            self._witness.refused("origin")
+            return _wrong_origin(id)
         try:
-            self._check_origin(headers)
             if scope["path"] not in OPEN_PATHS:
                 state["caller"] = await self._admitted(headers)
                 self._check_rate(state["caller"])
@@ -163,13 +160,11 @@ class Guard:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, self._gate.admit, headers)
 
-    def _check_origin(self, headers: Mapping[str, str]) -> None:
-        origin = headers.get("origin")
-        if origin is None or origin in self._origins:
-            return
-        if origin in (f"http://{headers.get('host')}", f"https://{headers.get('host')}"):
-            return  # a page of this server's own
-        raise Forbidden("Pages of that origin may not call this server; see the setting `origins`.")
+    def _origin_allowed(self, headers: Mapping[str, str]) -> bool:
+        """Whether no page asks, or one of this server's own, or one of those that may."""
+        origin, host = headers.get("origin"), headers.get("host")
+        own = (f"http://{host}", f"https://{host}")
+        return origin is None or origin in self._origins or origin in own
 
     def _check_rate(self, caller: Caller) -> None:
         wait = self._limits.take(caller.name, caller.rate_limit)
@@ -230,6 +225,30 @@ def host_allowed(host: str, allowed: Iterable[str]) -> bool:
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?")
 
 
+def _wrong_host(host: str, id: str) -> Problem:
+    name = _HOST.fullmatch(host.strip().lower())
+    called = f"the name {name[1]}" if name and len(name[1]) <= _LONGEST_NAME else "that name"
+    return Problem(
+        type="wrong-host",
+        title="Wrong host",
+        status=_MISDIRECTED,
+        detail=f"This server does not go by {called}; if it should, put the name into the setting "
+        "`hosts` (REMANENCE_HOSTS).",
+        request_id=id,
+    )
+
+
+def _wrong_origin(id: str) -> Problem:
+    return Problem(
+        type="wrong-origin",
+        title="Pages of another origin may not call this server",
+        status=_FORBIDDEN,
+        detail="If the page that asked may call this server, put its origin into the setting "
+        "`origins` (REMANENCE_ORIGINS).",
+        request_id=id,
+    )
+
+
 def _listed(text: str) -> list[str]:
     return [part for part in (one.strip().lower() for one in text.split(",")) if part]
 
@@ -262,7 +281,7 @@ def _template(scope: Scope) -> str:
     return str(getattr(route, "path", None) or "unknown")
 
 
-async def _refuse(problem: Problem, send: Send) -> None:
+async def _refuse(problem: Problem, send: Send, path: str) -> None:
     headers = [(b"content-type", MEDIA_TYPE.encode())]
     if problem.status == 401:
         headers.append((b"www-authenticate", b'Bearer realm="remanence"'))
@@ -270,6 +289,6 @@ async def _refuse(problem: Problem, send: Send) -> None:
         headers.append((b"retry-after", str(math.ceil(problem.retry_s)).encode()))
     if problem.status == 413:
         headers.append((b"connection", b"close"))
-    body = orjson.dumps(problem.body())
+    body = orjson.dumps(refusing.told(problem) if path in refusing.PATHS else problem.body())
     await send({"type": "http.response.start", "status": problem.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -16,18 +16,24 @@ from remanence.operations.routes import Grant
 from remanence.server import metrics
 from remanence.server.rest.openapi import refusals
 from remanence.version import __version__
+from remanence.wiring.embedders import missing_model
 
 JSON = "application/json"
 TAG = "Server"
+DEGRADED = {
+    "type": "array",
+    "items": {"type": "string"},
+    "description": "What calls have to do without; `vectors` when the model is not there.",
+}
 
 
 def add_health(app: FastAPI) -> None:
     """Add /health, /ready and /metrics."""
-    for path, endpoint, about in (
-        ("/health", _health, "Whether the process answers"),
-        ("/ready", _ready, "Whether the store answers too"),
+    for path, endpoint, about, more in (
+        ("/health", _health, "Whether the process answers", {}),
+        ("/ready", _ready, "Whether the store answers too", {"degraded": DEGRADED}),
     ):
-        app.add_api_route(path, endpoint, methods=["GET"], **_told(about))
+        app.add_api_route(path, endpoint, methods=["GET"], **_told(about, more))
     responses: dict[int | str, dict[str, Any]] = {
         200: {"description": "Figures.", "content": {"text/plain": {"schema": {"type": "string"}}}}
     }
@@ -52,7 +58,8 @@ async def _ready(request: Request) -> Response:
         await state.calls.run(_touch, state.tenants.memory)
     except RemanenceError:
         return _json({"status": "unavailable", "version": __version__}, status=503)
-    return _json({"status": "ready", "version": __version__})
+    lacking = ["vectors"] if missing_model(state.tenants.memory.settings) else []
+    return _json({"status": "ready", "version": __version__, "degraded": lacking})
 
 
 async def _metrics(request: Request) -> Response:
@@ -67,14 +74,14 @@ def _touch(memory: Memory) -> None:
     memory.parts.store.find(Reach(tenant=memory.tenant), None, limit=1, offset=0)
 
 
-def _json(data: dict[str, str], status: int = 200) -> Response:
+def _json(data: dict[str, Any], status: int = 200) -> Response:
     return Response(orjson.dumps(data), status_code=status, media_type=JSON)
 
 
-def _told(about: str) -> dict[str, Any]:
+def _told(about: str, more: dict[str, Any]) -> dict[str, Any]:
     schema = {
         "type": "object",
-        "properties": {"status": {"type": "string"}, "version": {"type": "string"}},
+        "properties": {"status": {"type": "string"}, "version": {"type": "string"}, **more},
         "required": ["status", "version"],
     }
     content = {JSON: {"schema": schema}}

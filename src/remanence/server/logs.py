@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from http import HTTPStatus
 
 from remanence.config import shown
 from remanence.errors import RemanenceError
@@ -69,7 +70,8 @@ def log_request(seen: Seen) -> None:
     """One line for a request that is over."""
     if seen.path in _QUIET and seen.status < 400:
         return
-    level = logging.ERROR if seen.status >= 500 else logging.INFO
+    failed = seen.status >= 500 and seen.status != HTTPStatus.NOT_IMPLEMENTED  # a plain answer
+    level = logging.ERROR if failed else logging.INFO
     told = f"{seen.method} {seen.path} {seen.status} {seen.seconds * 1000:.1f} ms"
     fields = {"caller": seen.caller, "tenant": seen.tenant, "id": seen.request_id}
     logging.getLogger(f"{NAME}.requests").log(level, told, extra={"fields": fields})

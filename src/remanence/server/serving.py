@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from tempfile import TemporaryDirectory
 from typing import Any
+from urllib.parse import urlsplit
 
 import uvicorn
 from fastapi import FastAPI
@@ -23,14 +24,19 @@ from remanence.config import Settings, hand_over
 from remanence.errors import ConfigError
 from remanence.memory import Memory
 from remanence.server.access.keys import Keys
+from remanence.server.guard import allowed_hosts, allowed_origins
 from remanence.server.heap import few_arenas
 from remanence.server.logs import set_up
+from remanence.server.wire import Wire
 
 GRACE_S = 30  # for calls under way when the server is told to stop
 LAST_S = 10  # more, for work that nobody waits for any more
 BACKLOG = 2048
+DESCRIPTORS = 4_096
+CONNECTIONS = 1_000  # at one process, so that it never runs out of descriptors
 SWITCH_S = 0.001  # threads hand over more often than by default: searches wait less for each other
 _log = logging.getLogger(__name__)
+_MAKE_ONE = "Make one with `rem keys create NAME --scope read --scope write`"
 _REASONS = {
     errno.EADDRINUSE: "somebody listens there already; stop it, or choose another with `--port`",
     errno.EADDRNOTAVAIL: "this machine has no such address; see the setting `host`",
@@ -50,13 +56,28 @@ def is_loopback(host: str) -> bool:
 
 def check_bind(settings: Settings, keys: Keys) -> None:
     """Refuse to listen where others can reach a server that needs no key."""
-    if is_loopback(settings.host) or settings.jwt_issuer or keys.known():
+    if settings.jwt_issuer or keys.known():
         return
-    raise ConfigError(
-        f"A server at {settings.host} can be reached from other machines, and there is no key "
-        "yet. Make one with `rem keys create NAME --scope read --scope write`, or listen at "
-        "127.0.0.1."
-    )
+    if not is_loopback(settings.host):
+        raise ConfigError(
+            f"A server at {settings.host} can be reached from other machines, and there is no key "
+            f"yet. {_MAKE_ONE}, or listen at 127.0.0.1."
+        )
+    hosts = (host for host in allowed_hosts(settings) if not is_loopback(host))
+    pages = (page for page in allowed_origins(settings) if not _is_local(page))
+    for name, found in (("hosts", next(hosts, None)), ("origins", next(pages, None))):
+        if found is not None:
+            raise ConfigError(
+                f"The setting `{name}` lets {found} in, and there is no key yet: anybody who "
+                f"comes that way could do everything. {_MAKE_ONE}, or leave `{name}` empty."
+            )
+
+
+def _is_local(origin: str) -> bool:
+    try:
+        return is_loopback(urlsplit(origin).hostname or "")
+    except ValueError:
+        return False
 
 
 def check_shared(settings: Settings) -> None:
@@ -121,7 +142,19 @@ def prepare(settings: Settings) -> None:
     """What every process of a server needs first."""
     set_up(settings.log_format)
     few_arenas()
+    _many_descriptors()
     sys.setswitchinterval(SWITCH_S)
+
+
+def _many_descriptors() -> None:
+    """As many open files as the system lets this process have; often it begins with 1,024."""
+    if sys.platform != "win32":
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(DESCRIPTORS, hard)
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def ending_in_time(app: FastAPI) -> FastAPI:
@@ -157,5 +190,6 @@ def listening(settings: Settings) -> dict[str, Any]:
         "server_header": False,
         "timeout_graceful_shutdown": GRACE_S,
         "timeout_worker_healthcheck": GRACE_S,
-        "h11_max_incomplete_event_size": 64 * 1024,
+        "http": Wire,
+        "limit_concurrency": CONNECTIONS,
     }

@@ -8,6 +8,7 @@ has that never calls must be at the end as it was.
 from __future__ import annotations
 
 import random
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -100,7 +101,9 @@ class Canaries:
         before = {each.name: state_of(self._view(each)) for each in self.tenants if each.silent}
         with self._logged():
             work = [
-                threading.Thread(target=self._work, args=(number, calls // threads, tell))
+                threading.Thread(
+                    target=self._work, args=(number, len(range(number, calls, threads)), tell)
+                )
                 for number in range(threads)
             ]
             for thread in work:
@@ -213,7 +216,7 @@ class Canaries:
 @contextmanager
 def canaries(database: str, *, count: int, seed: int, **settings: Any) -> Iterator[Canaries]:
     """Servers with tenants full of canaries; `database` holds them all."""
-    print(f"seed {seed}")
+    print(f"seed {seed}", file=sys.stderr)
     with ExitStack() as stack:
         upstream = stack.enter_context(ChatServer(*repeat(_echo, 1_000_000)))
         servers = {

@@ -15,6 +15,8 @@ from fastapi import FastAPI
 from remanence.config import load_settings
 from remanence.memory import Memory
 from remanence.server.app import make_app
+from remanence.server.serving import CONNECTIONS
+from remanence.server.wire import Wire
 
 STARTS_S = 30.0
 
@@ -51,7 +53,13 @@ def serving(memory: Memory | None = None, **settings: Any) -> Iterator[Served]:
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, timeout_graceful_shutdown=10, lifespan="on"
+        app,
+        http=Wire,
+        log_config=None,
+        access_log=False,
+        limit_concurrency=CONNECTIONS,
+        timeout_graceful_shutdown=10,
+        lifespan="on",
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([listening],), name="server", daemon=True)

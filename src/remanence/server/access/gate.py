@@ -6,13 +6,15 @@ import time
 from collections.abc import Mapping
 from typing import Protocol
 
-from remanence.errors import Unauthenticated
+from remanence.errors import Forbidden, Unauthenticated
 from remanence.operations.routes import Grant
 from remanence.server.access.caller import Caller
 
 LOCAL = "local"
 EVERYTHING = frozenset(Grant)
 FRESH_S = 2.0  # how long a server that needs no key may take to see the first one
+
+_PASSED_ON = frozenset({"forwarded", "via", "x-real-ip"})
 
 
 class Credentials(Protocol):
@@ -51,7 +53,7 @@ class Gate:
 
     def remembered(self, headers: Mapping[str, str]) -> Caller | None:
         """The caller, if no store and no network has to be asked."""
-        if time.monotonic() < self._open_until:
+        if time.monotonic() < self._open_until and not forwarded(headers):
             return self.local
         shown = shown_by(headers)
         found = (each.remembered(shown) for each in self._credentials)
@@ -60,6 +62,11 @@ class Gate:
     def admit(self, headers: Mapping[str, str]) -> Caller:
         """The caller, by the header `Authorization` (Bearer or Token) or `X-API-Key`."""
         if self.open():
+            if forwarded(headers):
+                raise Forbidden(
+                    "A proxy is in between, so this may come from anywhere, and there is no key "
+                    "yet. Make one with `rem keys create NAME --scope read --scope write`."
+                )
             return self.local
         shown = shown_by(headers)
         if shown is None:
@@ -71,6 +78,11 @@ class Gate:
             if caller is not None:
                 return caller
         raise Unauthenticated("The key is unknown, expired or revoked.")
+
+
+def forwarded(headers: Mapping[str, str]) -> bool:
+    """Whether somebody in between passed a request on, as far as they say so."""
+    return any(name in _PASSED_ON or name.startswith("x-forwarded-") for name in headers)
 
 
 def shown_by(headers: Mapping[str, str]) -> str | None:

@@ -73,7 +73,8 @@ def _create_entities(desk: Desk, asked: CreateEntities) -> Created:
         texts_of("observations", each.observations)
     graph, new = _Graph(desk), []
     for each in asked.entities:
-        if graph.there(each.name) is None:
+        there = graph.there(each.name)
+        if there is None or not there.given:
             noted = each.observations
             graph.do("add", name=each.name, type=each.entity_type, observations=noted)
             new.append(each)
@@ -231,8 +232,8 @@ _deleting = partial(_graph_tool, words=_message, repeats=True)
 GRAPH_TOOLS = (
     _graph_tool(
         "create_entities",
-        "Add entities to the knowledge graph. Those that are there already are left as they are; "
-        "the answer holds the new ones.",
+        "Add entities to the knowledge graph. Those that were added before are left as they are; "
+        "the answer holds the new ones, also those that were only spoken of in memories so far.",
         *(CreateEntities, Created, _create_entities),
         *("get", "add"),
     ),

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from mcp.server.transport_security import TransportSecuritySettings
 
 PATHS = ("/mcp", "/mcp/")
+MAX_MB = 1.0  # of a message: the SDK reads it in the event loop
+_NO_STREAM = Response(status_code=405, headers={"allow": "POST"})
 
 
 class McpApp:
@@ -37,7 +40,10 @@ class McpApp:
         self._running: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Answer a request. Nothing is ever sent unasked, so there is no stream to GET."""
+        if scope["method"] in ("GET", "HEAD"):
+            await _NO_STREAM(scope, receive, send)
+            return
         async with self._starting:
             if self._app is None:
                 self._app = await self._started()
@@ -72,7 +78,7 @@ class McpApp:
             json_response=True,
             stateless=True,
             security_settings=security(wanted),
-            max_request_body_size=max(1, int(wanted.max_body_mb * MB)),
+            max_request_body_size=max(1, int(min(MAX_MB, wanted.max_body_mb) * MB)),
         )
 
     async def _run(self, manager: StreamableHTTPSessionManager, ready: asyncio.Event) -> None:

@@ -49,7 +49,8 @@ class Tool:
 
     `uses` names its operations: whoever may not run them all does not see the tool. `fills` are
     the arguments that the visitor's own scope stands in for. `names` is how fields are spelled
-    on the wire, where that is not how they are spelled here.
+    on the wire, where that is not how they are spelled here; `also` are other names that an
+    argument goes by, for a model that mixes them up.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Tool:
     fills: tuple[str, ...] = ()
     withheld: frozenset[str] = frozenset()
     names: Names = field(default_factory=dict)
+    also: Names = field(default_factory=dict)
 
     @cached_property
     def operations(self) -> tuple[Operation, ...]:
@@ -106,12 +108,19 @@ class Tool:
         return Told(data=respelled(plain(answer), self.names), text=self.words(answer))
 
     def _read(self, arguments: Mapping[str, Any], scope: Mapping[str, str]) -> Any:
-        there = {name: given for name, given in arguments.items() if given is not None}
+        there = self._named({n: given for n, given in arguments.items() if given is not None})
         own = {name: text for name, text in scope.items() if name in self.fills}
         try:
             return read(self.asked, {**own, **respelled(there, self.names, back=True)})
         except Misfit as error:
             raise Misfit(self._as_spelled(str(error))) from error
+
+    def _named(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The arguments by their own names; one that is given by both stays as it is."""
+        return {
+            name if (own := self.also.get(name, name)) in given else own: value
+            for name, value in given.items()
+        }
 
     def _as_spelled(self, text: str) -> str:
         """A message with the fields' names as the caller knows them."""

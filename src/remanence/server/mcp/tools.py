@@ -17,6 +17,7 @@ from remanence.server.mcp.graph import GRAPH_TOOLS
 from remanence.server.mcp.tool import Desk, Tool
 from remanence.text.fences import Fence, fenced
 
+ID_TOO, MEMORY_ID_TOO = {"id": "memory_id"}, {"memory_id": "id"}
 PLACE = ("user_id", "agent_id", "session_id")
 
 
@@ -106,6 +107,7 @@ DEFAULT_TOOLS = (
         run=_get,
         words=wording.whole,
         uses=("get",),
+        also=ID_TOO,
     ),
     Tool(
         name="update_memory",
@@ -116,6 +118,7 @@ DEFAULT_TOOLS = (
         run=_update,
         words=wording.updated,
         uses=("update",),
+        also=ID_TOO,
         repeats=True,
     ),
     Tool(
@@ -127,6 +130,7 @@ DEFAULT_TOOLS = (
         run=_delete,
         words=wording.gone,
         uses=("forget",),
+        also=ID_TOO,
         repeats=True,
     ),
     Tool(
@@ -192,7 +196,13 @@ def _tool(route: Route) -> Tool:
         repeats=route.method in ("PUT", "DELETE"),
         fills=_fills(wanted),
         withheld=WITHHELD.get(wanted.name, frozenset()),
+        also=MEMORY_ID_TOO if _names_memories(wanted) else {},
     )
+
+
+def _names_memories(wanted: Operation) -> bool:
+    """Whether its `id` is a memory's, and no fact's or run's."""
+    return not wanted.layer and any(each.name == "id" for each in fields(wanted.request))
 
 
 def _fills(wanted: Operation) -> tuple[str, ...]:

@@ -15,9 +15,10 @@ from remanence.server.mem0.asking import flag, marked, only, question_in
 from remanence.server.mem0.desk import Body, Desk
 from remanence.server.mem0.filters import Asked
 from remanence.server.mem0.given import moment_of, number_of, share_of
-from remanence.server.mem0.standing import Superseded, superseded_among
+from remanence.server.mem0.standing import Followed, Superseded, standing_of
 
 TOP_K, THRESHOLD = 10, 0.1
+ANSWERS = 0.35  # what scores less mostly speaks of something else
 SPARE = 10  # asked for beyond what is wanted, in the place of what is not shown
 
 
@@ -35,12 +36,39 @@ class Search:
 
 
 def searched(desk: Desk, body: Body) -> dict[str, Any]:
-    """The memories that answer. What no longer holds comes only with `latest_only: false`, last."""
+    """The memories that answer. What no longer holds comes only with `latest_only: false`, last.
+
+    Where something in a memory has ended, the one that tells what holds instead comes before it.
+    """
     search = _search_in(body)
-    hits, over = _shown(desk, search)
+    hits, over, followed = _shown(desk, search)
     hits.sort(key=lambda hit: hit.memory.id in over)
-    results = [marked(told.hit_of(hit), over) for hit in hits[: search.wanted]]
+    results = [
+        marked(told.hit_of(hit), over) | {"score": score}
+        for hit, score in newest_first(hits, followed)[: search.wanted]
+    ]
     return {"results": only(results, body.get("fields"))}
+
+
+def newest_first(hits: Sequence[Hit], followed: Followed) -> list[tuple[Hit, float]]:
+    """The hits with their scores: what follows on another goes before it, with its score.
+
+    Only what answers by itself does: to "Where do I work?" a new home is none.
+    """
+    placed: list[tuple[Hit, float]] = []
+    for hit in hits:
+        score = told.score_of(hit)
+        after = (
+            place
+            for place, (other, _) in enumerate(placed)
+            if hit.memory.id in followed.get(other.memory.id, ())
+        )
+        place = next(after, None) if score >= ANSWERS else None
+        if place is None:
+            placed.append((hit, score))
+        else:
+            placed.insert(place, (hit, placed[place][1]))
+    return placed
 
 
 def _search_in(body: Body) -> Search:
@@ -56,7 +84,7 @@ def _search_in(body: Body) -> Search:
     )
 
 
-def _shown(desk: Desk, search: Search) -> tuple[list[Hit], Superseded]:
+def _shown(desk: Desk, search: Search) -> tuple[list[Hit], Superseded, Followed]:
     """As many as are wanted if there are so many: where some are hidden, more are asked for."""
     limit, today = min(search.wanted + SPARE, MAX_LIMIT), desk.now().date()
     while True:
@@ -65,7 +93,7 @@ def _shown(desk: Desk, search: Search) -> tuple[list[Hit], Superseded]:
             for part in search.asked.parts
         ]
         hits = _best(found, search.least)
-        over = superseded_among(desk.reading(), [hit.memory for hit in hits])
+        over, followed = standing_of(desk.reading(), [hit.memory for hit in hits])
         shown = [
             hit
             for hit in hits
@@ -74,7 +102,7 @@ def _shown(desk: Desk, search: Search) -> tuple[list[Hit], Superseded]:
         ]
         exhausted = all(len(one) < limit or told.score_of(one[-1]) < search.least for one in found)
         if len(shown) >= search.wanted or exhausted or limit == MAX_LIMIT:
-            return shown, over
+            return shown, over, followed
         limit = min(limit * 4, MAX_LIMIT)
 
 

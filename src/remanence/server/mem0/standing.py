@@ -23,15 +23,23 @@ OVER = frozenset({Standing.ENDED, Standing.DOUBTED, Standing.RETRACTED})
 AT_ONCE = 500
 
 Superseded = Mapping[str, str | None]
+Followed = Mapping[str, frozenset[str]]
 Slot = tuple[str | None, str, str]
 
 
 def superseded_among(memory: Memory, records: Sequence[MemoryRecord]) -> Superseded:
     """Those of the records that are superseded, each with the memory that says what holds."""
+    return standing_of(memory, records)[0]
+
+
+def standing_of(memory: Memory, records: Sequence[MemoryRecord]) -> tuple[Superseded, Followed]:
+    """Those that are superseded; and by id the memories that tell what holds in the place of
+    something that one says."""
     claims = _claims(memory, [one.id for one in records])
-    claims = {id: said for id, said in claims.items() if all(map(_may_end, said))}
-    facts = _facts_of(memory.facts.evidence, (one for said in claims.values() for one in said))
-    return _superseded(records, claims, facts)
+    facts = _facts_of(
+        memory.facts.evidence, (one for said in claims.values() for one in said if _may_end(one))
+    )
+    return _superseded(records, claims, facts), _followed(claims, facts)
 
 
 def superseded_in(memory: Memory, user_id: str | None) -> Superseded:
@@ -62,6 +70,19 @@ def _superseded(
         if all(one.standing in OVER for one in ended):
             successors = [held.get((one.subject_id, one.predicate)) for one in ended]
             found[record.id] = next((id for id in successors if id and id != record.id), None)
+    return found
+
+
+def _followed(claims: Mapping[str, list[Claim]], facts: Sequence[Fact]) -> Followed:
+    by_claim = {id: fact for fact in facts for id in fact.claims}
+    held = _held(facts)
+    found: dict[str, frozenset[str]] = {}
+    for record, said in claims.items():
+        ended = (by_claim[one.id] for one in said if one.id in by_claim and _may_end(one))
+        over = [one for one in ended if one.standing in OVER]
+        by = (held.get((one.subject_id, one.predicate)) for one in over)
+        if later := frozenset(id for id in by if id and id != record):
+            found[record] = later
     return found
 
 

@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from remanence.errors import LanguageModelError
 from remanence.server.proxy.heard import BROKE, Heard
+from remanence.server.proxy.refusing import refusal
 from remanence.server.proxy.upstream import Upstream, passed
 
 _log = logging.getLogger(__name__)
@@ -39,9 +40,10 @@ class Relay(Response):
         heard = Heard()
         try:
             await unless_gone(receive, self._relayed(send, heard))
-        except LanguageModelError:
+        except LanguageModelError as error:
             heard.refused = True
-            raise
+            id = scope.get("state", {}).get("request_id", "")
+            await refusal(error, scope["path"], id)(scope, receive, send)
         finally:
             heard.closes()
             if self._over is not None:

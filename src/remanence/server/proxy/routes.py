@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import partial, wraps
+from typing import Any
 
 from fastapi import FastAPI
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from remanence.config import Settings
+from remanence.errors import RemanenceError
+from remanence.operations.reading import Misfit
 from remanence.server.access.caller import Caller
-from remanence.server.problems import MEDIA_TYPE, TITLES, Problem
+from remanence.server.problems import TITLES, Problem
 from remanence.server.proxy.chat import Chat, read_chat
 from remanence.server.proxy.heard import Heard
 from remanence.server.proxy.keeping import Keeping, Whose, writes_of
 from remanence.server.proxy.placing import Placing, allowed_to, placed
 from remanence.server.proxy.recalling import Recalled, recalled
+from remanence.server.proxy.refusing import answer, refusal
 from remanence.server.proxy.relay import Relay
 from remanence.server.proxy.upstream import CHAT, MODELS, Upstream
 
 SETTLE_S = 1.0  # for what was said a moment ago to be stored, before it is looked for
 ANY, LONGEST_ACCEPT = "*/*", 256
 FORBIDDEN = "forbidden"
+Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 def add_proxy(app: FastAPI) -> None:
@@ -34,8 +39,9 @@ def add_proxy(app: FastAPI) -> None:
     """
     proxy = Proxy(app)
     app.state.proxy = proxy
-    app.add_route("/v1/chat/completions", proxy.chat, methods=["POST"], include_in_schema=False)
-    app.add_route("/v1/models", proxy.models, methods=["GET"], include_in_schema=False)
+    chat, models = _answered(proxy.chat), _answered(proxy.models)
+    app.add_route("/v1/chat/completions", chat, methods=["POST"], include_in_schema=False)
+    app.add_route("/v1/models", models, methods=["GET"], include_in_schema=False)
     app.state.closing.append(lambda _: proxy.opened())
 
 
@@ -105,6 +111,19 @@ class Proxy:
         return settings
 
 
+def _answered(endpoint: Endpoint) -> Endpoint:
+    """The endpoint, with its errors as the clients of this API read them."""
+
+    @wraps(endpoint)
+    async def answered(request: Request) -> Response:
+        try:
+            return await endpoint(request)
+        except (RemanenceError, Misfit) as error:
+            return refusal(error, request.url.path, getattr(request.state, "request_id", ""))
+
+    return answered
+
+
 def _whose(caller: Caller, placing: Placing) -> Whose:
     return Whose(caller.tenant, placing.user_id, placing.session_id)
 
@@ -125,4 +144,4 @@ def _not_configured(request: Request) -> Response:
         "http://127.0.0.1:11434/v1, and upstream_key to its key.",
         request_id=getattr(request.state, "request_id", ""),
     )
-    return JSONResponse(problem.body(), problem.status, media_type=MEDIA_TYPE)
+    return answer(problem)

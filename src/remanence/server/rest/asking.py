@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
-from functools import cache
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from functools import cache, partial
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import orjson
 from starlette.requests import Request
@@ -17,7 +17,10 @@ from remanence.errors import InvalidInput
 from remanence.operations.blocks import Change
 from remanence.operations.reading import Misfit, read
 from remanence.operations.routes import Route
+from remanence.server.sizes import check_sizes
 
+T = TypeVar("T")
+LARGE = 256 * 1024  # bytes of a body that are read in passing
 _TRUTHS = {"true": True, "1": True, "false": False, "0": False}
 _VERSION = "version"
 _KEY = re.compile(r"[!-~]{1,128}")
@@ -37,7 +40,10 @@ async def asked(route: Route, request: Request) -> Any:
         if name in given:
             raise Misfit(f"{name} stands in the path already.")
         given[name] = request.path_params[name]
-    return read(route.operation.request, given | _from_headers(route, request, given))
+    given |= _from_headers(route, request, given)
+    wanted = await _beside(request, partial(read, route.operation.request, given))
+    check_sizes(wanted)
+    return wanted
 
 
 async def body_of(request: Request) -> dict[str, Any]:
@@ -51,12 +57,19 @@ async def body_of(request: Request) -> dict[str, Any]:
     if kind.lower() not in ("application/json", ""):
         raise Misfit("The body must be JSON, with the content type application/json.")
     try:
-        data = orjson.loads(raw)
+        data = await _beside(request, partial(orjson.loads, raw))
     except orjson.JSONDecodeError as error:
         raise Misfit(f"The body is not JSON: {error}.") from error
     if not isinstance(data, dict):
         raise Misfit("The body must be a JSON object.")
     return data
+
+
+async def _beside(request: Request, work: Callable[[], T]) -> T:
+    """What is made of a body: of a large one in a thread, so that others are heard meanwhile."""
+    if len(await request.body()) <= LARGE:
+        return work()
+    return cast("T", await request.app.state.calls.run(work))
 
 
 def from_query(

@@ -3,33 +3,43 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from io import BytesIO
 from tempfile import TemporaryFile
-from threading import Thread
+from threading import BoundedSemaphore, Thread
 from typing import Any, BinaryIO
 
 import anyio
 from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from remanence.errors import Forbidden
+from remanence.memory import Memory
 from remanence.operations.reading import Misfit
 from remanence.operations.rendering import dumped
 from remanence.operations.routes import Grant
 from remanence.operations.schema import Schema
 from remanence.server.access.caller import Caller
 from remanence.server.door import Door
+from remanence.server.guard import MB
+from remanence.server.problems import Overloaded, TooLarge
 from remanence.server.rest import openapi
 from remanence.transfer import export_memory, import_memory
 from remanence.transfer.importing import Imported
+from remanence.transfer.lines import check_header
+from remanence.transfer.reading import read_lines
 
 LINES = "application/x-ndjson"
 PIECE = 256 * 1024
+MAX_HEADER = 64 * 1024  # bytes; the first line of an export has a few hundred
+EXPORTS = 4  # at the same time; each holds a thread and a view of the store
 
 
 def add_transfers(app: FastAPI) -> None:
     """Add /v1/export and /v1/import."""
+    app.state.exports = BoundedSemaphore(EXPORTS)
     content: Schema = {LINES: {"schema": {"type": "string"}}}
     app.add_api_route(
         "/v1/export",
@@ -53,32 +63,54 @@ def add_transfers(app: FastAPI) -> None:
 async def _export(request: Request) -> Response:
     caller = _check(request, Grant.READ)
     door: Door = request.app.state.door
-    memory = door.memory(caller)
-    request.app.state.audit.record(caller, "export", {})
-    source, target = os.pipe()
-    failed: list[BaseException] = []
+    memory, free = door.memory(caller), request.app.state.exports
+    if not free.acquire(blocking=False):
+        raise Overloaded(f"{EXPORTS} exports are being written already; try again later.")
+    try:
+        await request.app.state.calls.run(request.app.state.audit.record, caller, "export", {})
+        return _Export(memory, free.release)
+    except BaseException:
+        free.release()
+        raise
 
-    def write() -> None:
+
+class _Export(StreamingResponse):
+    """Everything of a memory, written in a thread of its own; `over` is called when that ends.
+
+    A reader who has gone is noticed at the next piece. One that fails ends without its last
+    line, so it shows.
+    """
+
+    def __init__(self, memory: Memory, over: Callable[[], None]) -> None:
+        source, self._target = os.pipe()
+        self._source = os.fdopen(source, "rb", buffering=0)
+        self._failed: list[BaseException] = []
+        super().__init__(self._pieces(), media_type=LINES)
+        Thread(target=self._write, args=(memory, over), name="export", daemon=True).start()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
         try:
-            with os.fdopen(target, "wb") as file:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._source.close()
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        while piece := await anyio.to_thread.run_sync(self._source.read, PIECE):
+            yield piece
+        if self._failed:
+            raise self._failed[0]
+
+    def _write(self, memory: Memory, over: Callable[[], None]) -> None:
+        try:
+            with os.fdopen(self._target, "wb") as file:
                 export_memory(memory, file)
         except BrokenPipeError:
             return  # whoever read it has gone
         except BaseException as error:
-            failed.append(error)
-
-    writer = Thread(target=write, name="export", daemon=True)
-    writer.start()
-    return StreamingResponse(_pieces(source, failed), media_type=LINES)
-
-
-async def _pieces(source: int, failed: list[BaseException]) -> AsyncIterator[bytes]:
-    """What is written, as it comes. One that failed ends without its last line, so it shows."""
-    with os.fdopen(source, "rb", buffering=0) as file:
-        while piece := await anyio.to_thread.run_sync(file.read, PIECE):
-            yield piece
-    if failed:
-        raise failed[0]
+            self._failed.append(error)
+        finally:
+            over()
 
 
 async def _import(request: Request) -> Response:
@@ -90,12 +122,35 @@ async def _import(request: Request) -> Response:
         raise Misfit(f"The body must be an export, with the content type {LINES}.")
     state = request.app.state
     with TemporaryFile() as file:
-        async for piece in request.stream():
-            await anyio.to_thread.run_sync(file.write, piece)
+        await _spool(request, file, state.settings.max_import_mb)
         file.seek(0)
-        state.audit.record(caller, "import", {})
+        await state.calls.run(state.audit.record, caller, "import", {})
         body = await state.calls.run(_imported, state.door, caller, file)
     return Response(body, media_type="application/json")
+
+
+async def _spool(request: Request, file: BinaryIO, max_mb: float) -> None:
+    """Put the body into a file; what does not begin as an export does is refused at once."""
+    seen, head, known = 0, b"", False
+    async for piece in request.stream():
+        seen += len(piece)
+        if seen > max_mb * MB:
+            raise TooLarge(
+                f"The import is larger than {max_mb:g} MB; see the setting `max_import_mb`, or "
+                "run `rem import FILE` beside the store."
+            )
+        if not known:
+            head += piece
+            known = _begins(head)
+        await anyio.to_thread.run_sync(file.write, piece)
+
+
+def _begins(head: bytes) -> bool:
+    """Whether the first line is here; it is an export's, or `InvalidInput`."""
+    line, ended, _ = head.lstrip().partition(b"\n")
+    if ended or len(head) > MAX_HEADER:
+        check_header(next(read_lines(BytesIO(line[:MAX_HEADER]))).content)
+    return bool(ended)
 
 
 def _imported(door: Door, caller: Caller, file: BinaryIO) -> bytes:
