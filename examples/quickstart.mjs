@@ -31,7 +31,9 @@ class Memory {
         await new Promise((done) => setTimeout(done, wait));
         continue;
       }
-      if (response instanceof Error) throw response;
+      if (response instanceof Error) {
+        throw new Error(`Nobody answers at ${this.url}; \`rem serve\` starts one.`, { cause: response });
+      }
       const answer = await response.json();
       if (!response.ok) throw Object.assign(new Error(answer.detail), answer);
       return answer;

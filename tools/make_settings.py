@@ -28,8 +28,9 @@ with Memory("agent.db", tenant="acme", max_memory_mb=32) as memory:
     assert memory.settings.max_memory_mb == 32
 ```
 
-An unknown name or a value that cannot be used is refused with a `ConfigError` that says what is
-known; nothing is passed over in silence.
+An unknown name or a value that cannot be used is refused with a `ConfigError` that says what may
+have been meant. A variable `REMANENCE_…` that is like no setting may be another program's: the log
+says that it has no effect.
 """
 FILES = """## Files
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from remanence import Memory
 from remanence.errors import EmbedderError, ModelMissing
+from remanence.model.stats import EMBEDDER
 from remanence.testing.embeddings_server import Answer, EmbeddingsServer
 
 TEXTS = ["Ana moved to Lisbon", "Ben plays chess on Sundays", "The parrot repeats every word"]
@@ -51,9 +53,41 @@ def test_every_other_verb_works(blind: Memory, tmp_path: Path) -> None:
     blind.forget(third.id)
     assert blind.count() == 2
     assert blind.why_not("Faro", third.id).stage == "filter"
-    assert not any(finding.problems for finding in blind.doctor())
+    assert [finding.check for finding in blind.doctor() if finding.problems] == [EMBEDDER]
     assert blind.stats().embedder == "none"
     assert blind.backup(tmp_path / "copy.db").is_file()
+
+
+def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+    ours = [one for one in caplog.records if one.name == "remanence"]
+    assert {one.levelno for one in ours} <= {logging.WARNING}
+    return [one.getMessage() for one in ours]
+
+
+def test_the_first_call_without_it_is_logged(
+    blind: Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    blind.add("Ana moved to Lisbon")
+    [why] = told(caplog)
+    assert "a-model-that-is-not-here" in why
+    assert "`make model`" in why
+    assert "by their words alone" in why
+    assert ".." not in why
+    blind.add("Ben plays chess")
+    blind.search("chess")
+    assert len(told(caplog)) == 1
+
+
+def test_the_doctor_says_what_is_missing_and_when_it_is_there(
+    blind: Memory, tmp_path: Path
+) -> None:
+    found = blind.doctor()[-1]
+    assert (found.check, found.problems, found.repaired) == (EMBEDDER, 1, 0)
+    assert "a-model-that-is-not-here" in found.detail
+    assert blind.doctor(repair=True)[-1].problems == 1
+    with Memory(tmp_path / "other.db") as whole:
+        assert whole.doctor()[-1].problems == 0
+        assert "all-MiniLM-L6-v2" in whole.doctor()[-1].detail
 
 
 def test_what_needs_the_model_says_what_is_missing(blind: Memory) -> None:
@@ -69,9 +103,11 @@ def test_the_model_comes_back_in_the_same_process(
     with Memory(tmp_path / "memory.db", embedder=name, cache=cache) as memory:
         memory.add_many(TEXTS)
         assert memory.search("Where does Ana live now?").degraded
+        assert memory.doctor()[-1].problems == 1
         shutil.copytree(model_folder, cache / "models" / name)
         hits = memory.search("Where does Ana live now?")
         assert hits.degraded == ()
+        assert memory.doctor()[-1].problems == 0
         assert memory.stats().pending == 3
         memory.add("one more write catches up with the rest")
         assert memory.stats().pending == 0

@@ -582,3 +582,20 @@ def test_the_async_client(served: Served) -> None:
 
 def listed_id(found: dict[str, Any]) -> str:
     return str(found["results"][0]["id"])
+
+
+@pytest.mark.parametrize(
+    "own", [5, [], {"categories": 5, "origin": ["x"]}, {"app_id": ["a"], "expiration_date": {}}]
+)
+def test_what_others_wrote_in_its_place_breaks_nothing(own: object) -> None:
+    with serving() as served:
+        served.memory.add("Ana likes tea", user_id="ana", metadata={"mem0": own})
+        where = {"filters": {"user_id": "ana"}}
+        for method, path, body in (
+            ("GET", "/v1/events/", None),
+            ("GET", "/v1/entities/", None),
+            ("POST", "/v3/memories/", where),
+            ("POST", "/v3/memories/search/", {"query": "tea", **where}),
+        ):
+            answer = httpx.request(method, served.url + path, json=body, timeout=30)
+            assert answer.status_code == 200, (path, answer.text)

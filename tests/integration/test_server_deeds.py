@@ -12,8 +12,11 @@ import pytest
 
 from remanence import Memory
 from remanence.clock import FixedClock
+from remanence.errors import Forbidden
 from remanence.model.document import Shelf
 from remanence.model.scope import Reach
+from remanence.operations.remembering import Purge
+from remanence.operations.table import operation
 from remanence.server.once import Once
 from remanence.testing.serving import Served, serving
 
@@ -97,15 +100,21 @@ class TestAudit:
         self, server: Served, humble: Caller, full: Caller
     ) -> None:
         for _ in range(3):
-            assert humble("POST", "/v1/memories/purge", {"source": "web"}).status_code == 403
-        humble("PUT", "/v1/blocks/human", {"value": "no"})
+            assert humble("POST", "/v1/memories/forget", {"user_id": "ana"}).status_code == 403
+        assert humble("POST", "/v1/blocks/human/append", {"text": "no"}).status_code == 403
+        door, key = server.app.state.door, server.app.state.keys.list()[0]
+        with pytest.raises(Forbidden):
+            door.perform(key.caller(), operation("purge"), Purge(source="web"))
         told = [
             one
             for one in full("GET", "/v1/admin/audit").json()["entries"]
             if one["deed"] == "refused"
         ]
-        assert [one["who"] for one in told] == [prefix_of(server, "scraper")]
-        assert told[0]["about"] == {"operation": "purge", "source": "web", "all_users": True}
+        assert [one["who"] for one in told] == [prefix_of(server, "scraper")] * 2
+        assert [one["about"] for one in told] == [
+            {"operation": "purge", "source": "web", "all_users": True},
+            {"operation": "forget", "user_id": "ana"},
+        ]
 
 
 class TestRedaction:

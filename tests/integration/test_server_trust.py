@@ -12,7 +12,7 @@ from remanence.operations.routes import needs, routes
 from remanence.server.access.caller import HUMBLE, WAITING
 from remanence.testing.serving import Served, serving
 
-USER = {"user_id": "ana"}
+USER: dict[str, Any] = {"user_id": "ana"}
 
 
 class Caller:

@@ -221,6 +221,46 @@ def test_a_setting_without_a_value_counts_as_not_given(tmp_path: Path) -> None:
     assert loaded() == Settings(threads=2)
 
 
+@pytest.mark.parametrize(
+    ("slip", "meant"),
+    [
+        ("UPSTREAM", "UPSTREAM_URL"),
+        ("DATABASE_URL", "DATABASE"),
+        ("MAX_MEMORY", "MAX_MEMORY_MB"),
+        ("TENENT", "TENANT"),
+    ],
+)
+def test_a_variable_that_is_a_slip_is_refused(slip: str, meant: str) -> None:
+    with pytest.raises(ConfigError, match=f"did you mean `REMANENCE_{meant}`"):
+        loaded(**{PREFIX + slip: "x"})
+
+
+def test_a_variable_like_none_of_ours_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(2):
+        assert loaded(REMANENCE_COLOUR_OF_THE_SKY="blue") == Settings()
+    [told] = [one for one in caplog.records if "COLOUR_OF_THE_SKY" in one.getMessage()]
+    assert (told.name, told.levelname) == ("remanence", "WARNING")
+    assert "blue" not in told.getMessage()
+
+
+def test_other_names_of_ours_are_no_settings(caplog: pytest.LogCaptureFixture) -> None:
+    others = ("KEY", "PASSWORD", "SEED", "URL", "TEST_POSTGRES")
+    assert loaded(**{PREFIX + name: "x" for name in others}) == Settings()
+    assert loaded(REMANENCE_TENENT="") == Settings()
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"), [("upstream", "did you mean `upstream_url`?"), ("colour", "`rem config`")]
+)
+def test_an_unknown_argument_comes_with_advice(name: str, advice: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        loaded({name: "x"})
+    assert f"Unknown setting {name!r}" in str(caught.value)
+    assert advice in str(caught.value)
+    assert len(str(caught.value)) < 100
+
+
 def test_an_unknown_setting_names_its_file(tmp_path: Path) -> None:
     (tmp_path / "remanence.yaml").write_text("colour: red")
     with pytest.raises(ConfigError, match=r"'colour' in remanence\.yaml"):

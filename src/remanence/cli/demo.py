@@ -127,7 +127,8 @@ def _show_next(degraded: tuple[str, ...]) -> None:
     from remanence.cli.screens import note, say
 
     if degraded:
-        note(f"\nWithout {', '.join(degraded)}, words alone had to do; `rem doctor` says why.")
+        missing = "; ".join(one.rstrip(".") for one in degraded)
+        note(f"\nWithout {missing}: words alone had to do; `rem doctor` says why.")
     say(Text("\nTry next:", style="bold"))
     for line in NEXT:
         say(f"  {line.format(rem=_rem())}")

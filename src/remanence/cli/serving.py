@@ -46,10 +46,8 @@ STORE = """curl {url}/memory/store{key} -H {json} -d '{{"context": "Ana moved to
 SEARCH = """curl {url}/v1/search{key} -H {json} -d '{{"query": "where does Ana live?"}}'"""
 HEAD = "Remanence {version} at {url} ({doing}Ctrl-C stops it). Three things to try:"
 AGENTS = "Agents: MCP at {url}/mcp · OpenAI-compatible at {url}/v1 · API at {url}/openapi.json"
-BY_NAME = (
-    "Others reach it only under names in REMANENCE_HOSTS, which is empty: "
-    "REMANENCE_HOSTS=memory.example."
-)
+BY_NAME = "Other machines reach it only under {own}names in REMANENCE_HOSTS; there are none yet."
+ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - no name to call it by
 _log = logging.getLogger("remanence")
 
 
@@ -145,7 +143,7 @@ def welcome(settings: Settings, *, sample: bool = False, locked: bool = False) -
     if sample:
         asked, whose = "what+is+Tom+allergic+to", "&user_id=demo"
     tries = [RETRIEVE, STORE, SEARCH] if sample else [STORE, RETRIEVE, SEARCH]
-    notes = [BY_NAME] if _only_by_name(settings) else []
+    notes = _by_name(settings)
     if missing := missing_model(settings):
         notes.append(f"Searching by words alone, for want of a model. {missing}")
     lines = [HEAD, "", *(f"  {one}" for one in tries), "", AGENTS]
@@ -161,15 +159,16 @@ def welcome(settings: Settings, *, sample: bool = False, locked: bool = False) -
     return "\n".join([told, *notes, ""])
 
 
-def _only_by_name(settings: Settings) -> bool:
+def _by_name(settings: Settings) -> list[str]:
     from remanence.server.serving import is_loopback
 
-    return not settings.hosts and not is_loopback(settings.host)
+    if settings.hosts or is_loopback(settings.host):
+        return []
+    return [BY_NAME.format(own="" if settings.host in ANYWHERE else f"{settings.host} and ")]
 
 
 def _url(settings: Settings) -> str:
-    anywhere = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - no name to call it by
-    host = anywhere.get(settings.host, settings.host)
+    host = ANYWHERE.get(settings.host, settings.host)
     host = f"[{host}]" if ":" in host else host
     return f"http://{host}:{settings.port}"
 

@@ -34,6 +34,7 @@ class Add(Place):
     subject_type: str | None = given("person, place, organisation, thing, event or topic")
     object_type: str | None = given("the same for the object, if it is more than a value")
     source: str | None = given("the id of the memory that says so")
+    actor: str | None = given("who states it")
     metadata: Mapping[str, Any] | None = given("anything else about it", flag="--meta", short="-m")
 
 

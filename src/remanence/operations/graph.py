@@ -49,6 +49,7 @@ class Add(Place):
     name: str = given("its name", ..., positional=True)
     type: str = given(TYPE, "thing", positional=True)
     observations: tuple[str, ...] = given("what to note about it", (), flag="--note")
+    actor: str | None = given("who notes it")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +59,7 @@ class Observe(Place):
     name: str = given(NAME, ..., positional=True)
     observations: tuple[str, ...] = given("what to note about it", ..., positional=True)
     source: str | None = given("the id of the memory it comes from")
+    actor: str | None = given("who notes it")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +83,7 @@ class Relate(Place):
     confidence: float = given("0 to 1: how sure it is", 1.0)
     trust: float = given("0 to 1: how far whoever says so is trusted", 1.0)
     source_memory: str | None = given("the id of the memory that says so")
+    actor: str | None = given("who states it")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

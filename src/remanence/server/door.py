@@ -7,40 +7,30 @@ private data out where that is wanted, and has the deed written down.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
+from datetime import datetime
 from typing import Any, Protocol
 
-from remanence.errors import Forbidden, InvalidInput
+from remanence.errors import Forbidden, RemanenceError
 from remanence.memory import Memory
-from remanence.model.memory import State
 from remanence.operations.operation import Operation, Scoping
 from remanence.operations.routes import GOVERNING, WITHHELD
 from remanence.ports.store import Progress
-from remanence.server.access.caller import Caller, authorise
+from remanence.server.access.caller import Caller, authorise, check_dry_run
+from remanence.server.access.redacting import Redact, redacted
+from remanence.server.access.writing import as_theirs
 from remanence.server.once import Once
 from remanence.server.tenants import Tenants
 
-Redact = Callable[[str], str]
-# Fields that name things rather than say something: no word in them is ever taken out.
-NAMES = frozenset(
-    {
-        *("id", "a", "b", "user_id", "agent_id", "session_id", "external_id", "idempotency_key"),
-        *("kind", "state", "role", "type", "relation", "predicate", "label", "key", "name"),
-        *("source", "actor", "origin", "author", "source_memory", "cron", "zone", "steps", "into"),
-        *(
-            "app_id",
-            "categories",
-            "mem0",
-            "filters",
-            "query",
-            "at",
-            "happened_at",
-            "superseded_by",
-            "receipt",
-            "version",
-        ),
-    }
+REFUSED = "refused"
+EVERY_S = 60.0  # a caller's refusals of one kind are written down no more often than this
+HELD = 10_000  # of them stay in mind
+# What the log says of a request: whom and what it concerns.
+TOLD = (
+    *("id", "user_id", "agent_id", "session_id", "all_users", "label", "name", "erase", "steps"),
+    *("repair", "source", "actor", "origin", "since", "until"),
 )
 
 
@@ -83,6 +73,7 @@ class Door:
         self._recorder = recorder
         self._redact = redact
         self._watch = watch or Unwatched()
+        self._refused: dict[tuple[str, str, str], float] = {}
 
     def memory(self, caller: Caller) -> Memory:
         """The caller's memory, for what is not an operation; whoever takes it asks `authorise`."""
@@ -99,11 +90,11 @@ class Door:
         started, failed = time.perf_counter(), None
         try:
             authorise(caller, operation)
+            check_dry_run(caller, operation, request)
             _check_withheld(operation, request)
             memory = self.memory(caller)
             if operation.writes:
-                request = self._as_theirs(caller, operation, request)
-                _check_standing(caller, operation, request, memory)
+                request = as_theirs(caller, operation, self._redacted(request), memory)
             if self._recorder is not None and accountable(operation, request):
                 self._recorder.record(caller, operation.name, told_of(request))
             if self.once is None or not _erases(operation, request):
@@ -114,102 +105,55 @@ class Door:
             return answer
         except BaseException as error:
             failed = error
+            if isinstance(error, Forbidden) and is_grave(operation):
+                self.refused(caller, operation, request)
             raise
         finally:
             self._watch.saw(operation.name, time.perf_counter() - started, failed)
 
-    def _as_theirs(self, caller: Caller, operation: Operation, request: Any) -> Any:
-        """What they write, with the trust and the name they have."""
+    def _redacted(self, request: Any) -> Any:
+        if self._redact is None:
+            return request
         given = {each.name: getattr(request, each.name) for each in fields(request)}
-        if self._redact is not None:
-            given = {
-                n: redacted(v, self._redact) if n not in NAMES else v for n, v in given.items()
-            }
-        for name in ("actor", "author"):
-            if name in given and (given[name] is None or caller.trust < 1):
-                given[name] = caller.name
-        if caller.trust < 1:
-            given = {name: _capped(name, value, caller) for name, value in given.items()}
-        if caller.quarantine:
-            given = _quarantined(given)
-        return replace(request, **given)
+        return replace(request, **redacted(given, self._redact))
+
+    def refused(self, caller: Caller, operation: Operation, request: Any = None) -> None:
+        """Write down a grave deed that was refused; a log that fails does not let anybody in."""
+        kind, now = (caller.tenant, caller.name, operation.name), time.monotonic()
+        if self._recorder is None or now - self._refused.get(kind, -EVERY_S) < EVERY_S:
+            return
+        if len(self._refused) >= HELD:
+            self._refused.clear()
+        self._refused[kind] = now
+        with suppress(RemanenceError):
+            about = {"operation": operation.name, **told_of(request)}
+            self._recorder.record(caller, REFUSED, about)
+
+
+def is_grave(operation: Operation) -> bool:
+    """What cannot be undone, and what concerns everybody."""
+    wide = operation.scope is Scoping.STORE or operation.name in GOVERNING
+    return operation.writes and (operation.destructive or wide)
 
 
 def accountable(operation: Operation, request: Any) -> bool:
-    """Whether a deed is written down: what cannot be undone, and what concerns everybody."""
-    if getattr(request, "dry_run", False):
-        return False
-    grave = operation.destructive or operation.scope is Scoping.STORE
-    return operation.writes and (grave or operation.name in GOVERNING)
+    """Whether a deed is written down."""
+    return is_grave(operation) and not getattr(request, "dry_run", False)
 
 
 def told_of(request: Any) -> dict[str, Any]:
     """What the log says of a request: whom and what it concerns, no text of any memory."""
-    named = ("id", "user_id", "agent_id", "session_id", "label", "name", "erase", "steps", "repair")
-    values = {name: getattr(request, name, None) for name in named}
-    return {name: value for name, value in values.items() if value not in (None, (), False)}
-
-
-def redacted(value: Any, redact: Redact) -> Any:
-    """A value with every text in it redacted; what names things stays."""
-    match value:
-        case str():
-            return redact(value)
-        case Mapping():
-            return {n: v if n in NAMES else redacted(v, redact) for n, v in value.items()}
-        case list() | tuple():
-            return type(value)(redacted(one, redact) for one in value)
-    return value
-
-
-def _capped(name: str, value: Any, caller: Caller) -> Any:
-    if name == "trust":
-        return caller.trust if value is None else min(value, caller.trust)
-    if name == "memories" and isinstance(value, tuple):
-        return tuple(_humbled(item, caller) for item in value)
-    return value
-
-
-def _humbled(item: Any, caller: Caller) -> Any:
-    if isinstance(item, str):
-        item = {"text": item}
-    if not isinstance(item, Mapping):
-        return item
-    trust = item.get("trust", 1.0)
-    if isinstance(trust, bool) or not isinstance(trust, int | float):
-        raise InvalidInput(f"trust must be a number from 0 to 1; got {str(trust)[:40]!r}.")
-    return {**item, "trust": min(trust, caller.trust), "actor": caller.name}
+    values = {name: getattr(request, name, None) for name in TOLD}
+    values["filters"] = tuple(getattr(request, "filters", None) or ())
+    told = {name: value for name, value in values.items() if value not in (None, (), False)}
+    return {n: v.isoformat() if isinstance(v, datetime) else v for n, v in told.items()}
 
 
 def _erases(operation: Operation, request: Any) -> bool:
     return operation.verb == "erase" or bool(getattr(request, "erase", False))
 
 
-def _quarantined(given: dict[str, Any]) -> dict[str, Any]:
-    """What is written waits for an admin's eyes; what cannot wait is refused by `authorise`."""
-    if "quarantined" in given:
-        return given | {"quarantined": True}
-    if "memories" in given:
-        items = ({"text": one} if isinstance(one, str) else one for one in given["memories"])
-        return given | {"memories": tuple({**item, "quarantined": True} for item in items)}
-    return given
-
-
 def _check_withheld(operation: Operation, request: Any) -> None:
     for name in WITHHELD.get(operation.name, ()):
         if getattr(request, name) is not None:
             raise Forbidden(f"{name} cannot be given from outside.")
-
-
-def _check_standing(caller: Caller, operation: Operation, request: Any, memory: Memory) -> None:
-    """Who is trusted less changes and takes away only what is trusted no more than they are."""
-    if caller.trust >= 1 or operation.name not in ("update", "forget"):
-        return
-    ids = request.id if isinstance(request.id, tuple) else (request.id,)
-    if not ids:
-        raise Forbidden("A key of limited trust forgets by id alone.")
-    if getattr(request, "erase", False) or getattr(request, "state", None) == State.ACTIVE:
-        raise Forbidden("A key of limited trust neither erases nor brings back.")
-    for id in ids:
-        if memory.get(id).trust > caller.trust:
-            raise Forbidden("A key of limited trust changes nothing that is trusted more.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from typing import Any
 
 import orjson
@@ -20,6 +22,7 @@ from remanence.wiring.embedders import missing_model
 
 JSON = "application/json"
 TAG = "Server"
+FRESH_S = 1.0
 DEGRADED = {
     "type": "array",
     "items": {"type": "string"},
@@ -29,6 +32,7 @@ DEGRADED = {
 
 def add_health(app: FastAPI) -> None:
     """Add /health, /ready and /metrics."""
+    app.state.readying, app.state.ready_until = asyncio.Lock(), 0.0
     for path, endpoint, about, more in (
         ("/health", _health, "Whether the process answers", {}),
         ("/ready", _ready, "Whether the store answers too", {"degraded": DEGRADED}),
@@ -53,6 +57,16 @@ async def _health(_: Request) -> Response:
 
 
 async def _ready(request: Request) -> Response:
+    """The answer holds for a second: anybody may ask, and it costs the store something."""
+    state = request.app.state
+    async with state.readying:
+        if time.monotonic() >= state.ready_until:
+            state.ready = await _readiness(request)
+            state.ready_until = time.monotonic() + FRESH_S
+    return Response(state.ready.body, status_code=state.ready.status_code, media_type=JSON)
+
+
+async def _readiness(request: Request) -> Response:
     state = request.app.state
     try:
         await state.calls.run(_touch, state.tenants.memory)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import timedelta
@@ -17,7 +19,8 @@ from remanence.ports.store import Documents
 KEPT = timedelta(hours=1)
 LARGEST = 64 * 1024  # of an answer that is kept
 MAX_KEY = 256
-SWEEP = 100
+SWEEP = 20  # puts between two sweeps
+HELD = 4_096  # tenants that wait for theirs
 FIRST = 1  # the version of a document that was just put
 
 
@@ -32,6 +35,8 @@ class Once:
         self._store = store
         self._clock = clock
         self._count = 0
+        self._lock = threading.Lock()
+        self._line: OrderedDict[str, None] = OrderedDict()
 
     def run(self, tenant: str, key: str, asked: bytes, work: Callable[[], bytes]) -> bytes:
         """What `work` answers, or answered the first time.
@@ -83,11 +88,23 @@ class Once:
         self, tenant: str, address: Address, value: Mapping[str, str | None], expected: int
     ) -> None:
         now = self._clock.now()
-        self._count += 1
-        if self._count % SWEEP == 1:
-            self._store.expire(tenant, Shelf.ANSWER, now)
+        for due in self._due(tenant):
+            self._store.expire(due, Shelf.ANSWER, now)
         stale = self._store.documents(tenant, [address]) if expected == 0 else []
         if stale:
             self._store.put(tenant, [Discard(address=address, expected=stale[0].version)])
         put = Put(address=address, value=value, at=now, expected=expected, expires_at=now + KEPT)
         self._store.put(tenant, [put])
+
+    def _due(self, tenant: str) -> list[str]:
+        """Whose answers to look through now: who is new here, and by and by all in turn."""
+        with self._lock:
+            self._count += 1
+            due = [] if tenant in self._line else [tenant]
+            self._line.setdefault(tenant)
+            if self._count % SWEEP == 0:
+                due.append(next(iter(self._line)))
+                self._line.move_to_end(due[-1])
+            while len(self._line) > HELD:
+                due.append(self._line.popitem(last=False)[0])
+            return due

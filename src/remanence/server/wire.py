@@ -21,7 +21,7 @@ class Wire(HttpToolsProtocol):
     """One connection. `limit_concurrency` bounds connections as they come, not only requests."""
 
     _head = 0  # of this request so far
-    _unread = 0  # bytes since the parser last made something of them
+    _unread = 0  # bytes since the last head or piece of a body was whole
     _begun = False  # a head has begun and is not whole
     _too_long = False
     _due: asyncio.TimerHandle | None = None
@@ -61,7 +61,6 @@ class Wire(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """One header, or what trails a body like one."""
-        self._unread = 0
         self._head += len(name) + len(value) + PER_HEADER
         if self._head > MAX_HEAD:
             self._too_long = True

@@ -14,6 +14,7 @@ from remanence.knowledge.facts.asking import AskingFacts
 from remanence.knowledge.facts.drafting import CALLER, MICROSECOND, confirming, corrected, denials
 from remanence.knowledge.facts.given import (
     MAX_VALUE,
+    by_actor,
     check_period,
     name_of,
     period_of,
@@ -68,6 +69,7 @@ class Facts(AskingFacts, Learning):
         subject_type: str | None = None,
         object_type: str | None = None,
         source: str | None = None,
+        actor: str | None = None,
         metadata: Mapping[str, Any] | None = None,
         user_id: str | None = None,
         agent_id: str | None = None,
@@ -76,7 +78,8 @@ class Facts(AskingFacts, Learning):
         """State a fact. Said again, it is the same fact with more evidence.
 
         `valid_from` and `valid_to` are moments or dates as exact as they are known ("2024-03").
-        With a `source`, the claim is erased with that memory. `trust` decides between claims that
+        With a `source`, the claim is erased with that memory; a purge finds it by its `actor`,
+        which is kept in its metadata. `trust` decides between claims that
         exclude each other: the less trusted never ends the more trusted.
         """
         scope = Scope(
@@ -109,7 +112,7 @@ class Facts(AskingFacts, Learning):
             user_id=scope.user_id,
             agent_id=scope.agent_id,
             session_id=scope.session_id,
-            metadata=accept.metadata_of(metadata),
+            metadata=accept.metadata_of(metadata) | by_actor(actor),
         )
         return self._state(claim, [whom] if what is None else [whom, what])
 

@@ -86,6 +86,12 @@ def _end(start: datetime, month: int | None, day: int | None) -> datetime:
     return start.replace(month=month + 1)
 
 
+def by_actor(actor: object) -> dict[str, str]:
+    """In a claim's metadata: who states it, where that is said; a purge looks for it there."""
+    name = accept.label_of("actor", actor)
+    return {} if name is None else {"actor": name}
+
+
 def standing_of(value: object) -> Standing | None:
     """A standing by its name."""
     if value is None:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from remanence.clock import Clock
 from remanence.errors import Conflict, InvalidInput, NotFound
-from remanence.knowledge.facts.given import period_of
+from remanence.knowledge.facts.given import by_actor, period_of
 from remanence.knowledge.graph import likeness
 from remanence.knowledge.graph.asking import (
     name_of,
@@ -58,16 +58,20 @@ class Graph(GraphReading):
         type: str = THING,
         *,
         observations: str | Sequence[str] = (),
+        actor: str | None = None,
         user_id: str | None = None,
         agent_id: str | None = None,
         session_id: str | None = None,
     ) -> Node:
-        """Add an entity, or give one that is there its type and more observations."""
-        scope = self._scope(user_id, agent_id, session_id)
+        """Add an entity, or give one that is there its type and more observations.
+
+        A purge finds what is observed by its `actor`.
+        """
+        scope, by = self._scope(user_id, agent_id, session_id), by_actor(actor)
         kind = text_of("type", type, MAX_LABEL)
         entity = self._stating.entity(name_of("name", name), kind, scope)
         texts = texts_of("observations", observations)
-        notes = [self._stating.note(entity, text, scope) for text in texts]
+        notes = [self._stating.note(entity, text, scope, metadata=by) for text in texts]
         self._store.know(self._tenant, [entity], notes)
         return self._node(entity, scope)
 
@@ -77,19 +81,20 @@ class Graph(GraphReading):
         observations: str | Sequence[str],
         *,
         source: str | None = None,
+        actor: str | None = None,
         user_id: str | None = None,
         agent_id: str | None = None,
         session_id: str | None = None,
     ) -> Node:
         """Note something about an entity that is there; `source` is the memory it comes from.
 
-        A note with a source is erased with that memory.
+        A note with a source is erased with that memory; a purge finds it by its `actor`.
         """
-        scope = self._scope(user_id, agent_id, session_id)
+        scope, by = self._scope(user_id, agent_id, session_id), by_actor(actor)
         entity = self._there(name, scope)
         memory = None if source is None else id_of(source)
         texts = texts_of("observations", observations)
-        notes = [self._stating.note(entity, text, scope, memory) for text in texts]
+        notes = [self._stating.note(entity, text, scope, memory, by) for text in texts]
         self._store.know(self._tenant, claims=notes)
         return self._node(entity, scope)
 
@@ -123,6 +128,7 @@ class Graph(GraphReading):
         confidence: float = 1.0,
         trust: float = 1.0,
         source_memory: str | None = None,
+        actor: str | None = None,
         user_id: str | None = None,
         agent_id: str | None = None,
         session_id: str | None = None,
@@ -130,7 +136,7 @@ class Graph(GraphReading):
         """State that one entity is so related to another; both are added if they are not there.
 
         Said again, it is one relation with more evidence. With `source_memory`, the claim is
-        erased with that memory.
+        erased with that memory; a purge finds it by its `actor`.
         """
         scope = self._scope(user_id, agent_id, session_id)
         label = relation_name(relation)
@@ -147,6 +153,7 @@ class Graph(GraphReading):
             began=began,
             ended=ended,
             memory=None if source_memory is None else id_of(source_memory),
+            metadata=by_actor(actor),
         )
         self._store.know(self._tenant, [a, b], [claim])
         return self._relation(claim, scope)

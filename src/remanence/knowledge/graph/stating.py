@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -10,6 +10,7 @@ from uuid import UUID
 
 from remanence.clock import Clock
 from remanence.model.knowledge import Claim, Entity, EntityType, entity_id, folded_name
+from remanence.model.memory import EMPTY
 from remanence.model.predicates import NOTE, SAME_AS, phrase, predicate_of
 from remanence.model.scope import Scope
 
@@ -42,9 +43,16 @@ class Stating:
         known = predicate_of(relation, self._one_at_a_time)
         return self.entity(name, str(known.object or THING), scope)
 
-    def note(self, entity: Entity, text: str, scope: Scope, memory: str | None = None) -> Claim:
+    def note(
+        self,
+        entity: Entity,
+        text: str,
+        scope: Scope,
+        memory: str | None = None,
+        metadata: Mapping[str, Any] = EMPTY,
+    ) -> Claim:
         """An observation about an entity."""
-        return self._claim(entity, NOTE, text, scope, memory=memory)
+        return self._claim(entity, NOTE, text, scope, memory=memory, metadata=metadata)
 
     def relation(self, a: Entity, relation: str, b: Entity, scope: Scope, **told: Any) -> Claim:
         """That `a` is so related to `b`; `told` are more fields of the claim."""
@@ -81,6 +89,7 @@ class Stating:
                 reason=None,
                 rested_at=None,
                 retired_at=None,
+                metadata=EMPTY,
             )
             for one in things.values()
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from remanence.errors import Forbidden
 from remanence.operations.operation import Operation, Scoping
@@ -59,3 +60,12 @@ def authorise(caller: Caller, operation: Operation) -> None:
         raise Forbidden(f"{operation.name} cannot wait, and what this key writes has to.")
     if operation.writes and caller.trust < 1 and operation.name not in HUMBLE:
         raise Forbidden(f"{operation.name} needs a key of full trust; this one is limited.")
+
+
+def check_dry_run(caller: Caller, operation: Operation, request: Any) -> None:
+    """Refuse to show what would be done to whoever may not read: that tells whole memories."""
+    if getattr(request, "dry_run", False) and not caller.may(Grant.READ):
+        raise Forbidden(
+            f"A dry run of {operation.name} shows memories; it needs a key with the scope "
+            f"`{Grant.READ}` too."
+        )

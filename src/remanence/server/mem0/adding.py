@@ -21,6 +21,7 @@ from remanence.server.mem0.given import (
     listed,
     metadata_with,
     moment_of,
+    own_of,
     place_of,
     truth_of,
 )
@@ -85,7 +86,8 @@ def events(desk: Desk) -> dict[str, Any]:
     found = desk.do("find", all_users=True, filters={EVENT: {"exists": True}}, limit=100)
     by_event: dict[str, list[MemoryRecord]] = {}
     for record in found.memories:
-        by_event.setdefault(record.metadata[OWN][ORIGIN], []).insert(0, record)
+        if event := own_of(record).get(ORIGIN):
+            by_event.setdefault(event, []).insert(0, record)
     results = [told.event_of(id, records) for id, records in by_event.items()]
     return {"count": len(results), "next": None, "previous": None, "results": results}
 

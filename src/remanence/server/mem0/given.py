@@ -42,9 +42,22 @@ def identities_of(body: Mapping[str, Any]) -> dict[str, str]:
 
 
 def own_of(record: MemoryRecord) -> Mapping[str, Any]:
-    """What mem0's callers keep with a memory besides its metadata."""
+    """What mem0's callers keep with a memory besides its metadata.
+
+    Other dialects can write anything under that key; what is not of the right kind does not count.
+    """
     own = record.metadata.get(OWN)
-    return own if isinstance(own, Mapping) else {}
+    if not isinstance(own, Mapping):
+        return {}
+    return {name: value for name, value in own.items() if _fits(name, value)}
+
+
+def _fits(name: str, value: Any) -> bool:
+    if name == "categories":
+        return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+    if name == "immutable":
+        return isinstance(value, bool)
+    return isinstance(value, str)
 
 
 def metadata_with(given: object, own: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,12 +11,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from remanence.errors import Forbidden, NotFound
+from remanence.model.accept import moment_of
 from remanence.operations.operation import given
 from remanence.operations.reading import Misfit, read
 from remanence.operations.routes import Grant
 from remanence.operations.schema import Schema
 from remanence.server.access.audit import Audit, Entry, Verified
 from remanence.server.access.caller import Caller
+from remanence.server.access.gate import LOCAL
 from remanence.server.access.key import Key
 from remanence.server.access.keys import Keys
 from remanence.server.rest import openapi
@@ -130,20 +132,40 @@ async def _create(request: Request) -> Response:
     tenant = wanted.tenant or caller.tenant
     if tenant != caller.tenant and not caller.operator:
         raise Forbidden("A key of another tenant can only be made by an operator.")
-    return await _made(request, lambda keys: _new(keys, wanted, tenant, caller))
+    own: int = request.app.state.settings.rate_limit
+    return await _made(request, lambda keys: _new(keys, wanted, tenant, caller, own))
 
 
-def _new(keys: Keys, wanted: NewKey, tenant: str, caller: Caller) -> tuple[Key, str]:
+def _new(keys: Keys, wanted: NewKey, tenant: str, caller: Caller, own: int) -> tuple[Key, str]:
+    """A key that lives no longer and may no more than the one it is made with."""
+    asked = wanted.expires_at and moment_of("expires_at", wanted.expires_at)
+    ends = [one for one in (asked, _expiry(keys, caller)) if one is not None]
     return keys.create(
         wanted.name,
         tenant=tenant,
         grants=wanted.grants,
-        trust=wanted.trust,
+        trust=min(wanted.trust, caller.trust) if wanted.trust <= 1 else wanted.trust,
         quarantine=wanted.quarantine,
-        expires_at=wanted.expires_at,
-        rate_limit=wanted.rate_limit,
+        expires_at=min(ends, default=None),
+        rate_limit=_rate(wanted.rate_limit, caller, own),
         by=caller.name,
     )
+
+
+def _expiry(keys: Keys, caller: Caller) -> datetime | None:
+    kind, _, prefix = caller.name.partition(":")
+    return keys.get(prefix).expires_at if kind == "key" else None
+
+
+def _rate(wanted: int | None, caller: Caller, own: int) -> int | None:
+    """The limit that is wanted, or the maker's where that is lower; 0 is none, None the server's.
+
+    Whoever sits at the machine has none.
+    """
+    most = own if caller.rate_limit is None else caller.rate_limit
+    asked = own if wanted is None else wanted
+    higher = asked == 0 or asked > most
+    return most if most and higher and caller.name != LOCAL else wanted
 
 
 async def _rotate(request: Request) -> Response:

@@ -17,6 +17,7 @@ from remanence.operations.reading import Misfit, read
 from remanence.operations.recalling import Search
 from remanence.operations.remembering import Add
 from remanence.operations.rendering import plain
+from remanence.operations.responses import Found
 from remanence.operations.routes import route_of
 from remanence.operations.schema import Schema
 from remanence.operations.scopes import Place
@@ -76,10 +77,11 @@ def add_seeds(app: FastAPI) -> None:
 async def _store(request: Request) -> Response:
     authorise(request.state.caller, route_of("add").operation)
     data = await body_of(request)
-    if "context" not in data:
-        raise Misfit("context is missing.")
-    if "text" in data:
-        raise Misfit("text is unknown; here the text is called context.")
+    for name in ("text", "content"):
+        if name in data:
+            raise Misfit(f"{name} is unknown; what to remember is called context here.")
+    if not isinstance(data.get("context"), str):
+        raise Misfit("context must be a text: what to remember.")
     text = data.pop("context")
     wanted = read(Add, {"importance": 0.5, **data, "text": text})
     key = key_of(request)
@@ -108,13 +110,18 @@ async def _retrieve(request: Request) -> Response:
         session_id=ask.session_id,
     )
     state = request.app.state
-    body = await state.calls.run(_retrieved, state.door, request.state.caller, wanted)
-    return Response(body, media_type=JSON, headers={"cache-control": "no-store"})
+    degraded, body = await state.calls.run(_retrieved, state.door, request.state.caller, wanted)
+    headers = {"cache-control": "no-store"}
+    if degraded:  # the answer has no place for it
+        headers["x-memory-degraded"] = (
+            " ".join("; ".join(degraded).split()).encode("ascii", "replace").decode()
+        )
+    return Response(body, media_type=JSON, headers=headers)
 
 
-def _retrieved(door: Door, caller: Caller, wanted: Search) -> bytes:
-    found = door.perform(caller, route_of("search").operation, wanted)
-    return orjson.dumps(
+def _retrieved(door: Door, caller: Caller, wanted: Search) -> tuple[tuple[str, ...], bytes]:
+    found: Found = door.perform(caller, route_of("search").operation, wanted)
+    return found.degraded, orjson.dumps(
         {
             "memories": [
                 {

@@ -149,7 +149,8 @@ def _begins(head: bytes) -> bool:
     """Whether the first line is here; it is an export's, or `InvalidInput`."""
     line, ended, _ = head.lstrip().partition(b"\n")
     if ended or len(head) > MAX_HEADER:
-        check_header(next(read_lines(BytesIO(line[:MAX_HEADER]))).content)
+        first = next(read_lines(BytesIO(line[:MAX_HEADER])), None)
+        check_header(first.content if first else {})
     return bool(ended)
 
 
