@@ -4,8 +4,8 @@
 
 Each tenant has words of its own in all that it keeps. Callers try names and ids of others, wrong
 users, filters, odd values. No answer, header, error, log line, figure or export may hold a word of
-another tenant, and what tenants have that never call must be at the end as it was. Prints JSON, after
-Ctrl-C of what was done until then; the exit code is 1 if anything was found.
+another tenant, and what tenants have that never call must be at the end as it was. Prints JSON,
+after Ctrl-C of what was done until then; the exit code is 1 if anything was found.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import tomllib
 from collections.abc import Callable
 from dataclasses import fields
@@ -19,6 +20,7 @@ import yaml
 
 from remanence import Memory
 from remanence.config import PREFIX, Settings
+from remanence.server.health import FRESH_S
 from remanence.server.serving import GRACE_S, LAST_S
 from remanence.testing.services.postgres import Postgres
 from remanence.testing.services.process import folder_of
@@ -95,6 +97,7 @@ def test_the_health_check_tells_a_server_that_is_ready() -> None:
         asked = [sys.executable, "-c", code]
         assert subprocess.run(asked, check=False).returncode == 0
         served.memory.close()
+        time.sleep(FRESH_S)  # an answer is kept for so long
         assert subprocess.run(asked, check=False, capture_output=True).returncode == 1
 
 

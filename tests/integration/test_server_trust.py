@@ -268,6 +268,14 @@ class TestActor:
         assert [(one.predicate, one.object) for one in left] == [("likes", "tea")]
         assert server.memory.graph.get("Ana", **USER).observations == ()
 
+    def test_what_was_taken_back_stays_so(self, server: Served, full: Caller) -> None:
+        graph = server.memory.graph
+        for actor in ("ana", "mallory"):
+            graph.relate("Ana", "knows", "Ben", actor=actor, **USER)
+        graph.unrelate("Ana", "knows", "Ben", **USER)
+        full("POST", "/v1/memories/purge", {"actor": "mallory"})
+        assert server.memory.facts.about("Ana", **USER) == []
+
     def test_a_purge_concerns_whom_it_names(self, server: Served, full: Caller) -> None:
         server.memory.add("spam", source="web", actor="ben", **USER)
         assert len(full("POST", "/v1/memories/purge", {"source": "web"}).json()["removed"]) == 1

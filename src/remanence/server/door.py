@@ -22,6 +22,7 @@ from remanence.server.access.caller import Caller, authorise, check_dry_run
 from remanence.server.access.redacting import Redact, redacted
 from remanence.server.access.writing import as_theirs
 from remanence.server.once import Once
+from remanence.server.sizes import check_sizes
 from remanence.server.tenants import Tenants
 
 REFUSED = "refused"
@@ -92,6 +93,7 @@ class Door:
             authorise(caller, operation)
             check_dry_run(caller, operation, request)
             _check_withheld(operation, request)
+            check_sizes(request)
             memory = self.memory(caller)
             if operation.writes:
                 request = as_theirs(caller, operation, self._redacted(request), memory)

@@ -17,7 +17,6 @@ from remanence.errors import InvalidInput
 from remanence.operations.blocks import Change
 from remanence.operations.reading import Misfit, read
 from remanence.operations.routes import Route
-from remanence.server.sizes import check_sizes
 
 T = TypeVar("T")
 LARGE = 256 * 1024  # bytes of a body that are read in passing
@@ -41,9 +40,7 @@ async def asked(route: Route, request: Request) -> Any:
             raise Misfit(f"{name} stands in the path already.")
         given[name] = request.path_params[name]
     given |= _from_headers(route, request, given)
-    wanted = await _beside(request, partial(read, route.operation.request, given))
-    check_sizes(wanted)
-    return wanted
+    return await _beside(request, partial(read, route.operation.request, given))
 
 
 async def body_of(request: Request) -> dict[str, Any]:

@@ -12,13 +12,13 @@ from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import Response
 
-from remanence.errors import Conflict
+from remanence.errors import Conflict, Forbidden
 from remanence.model.block import Block
 from remanence.operations.rendering import plain
 from remanence.operations.routes import Route, routes
 from remanence.ports.store import Progress
 from remanence.server.access.caller import Caller, authorise
-from remanence.server.door import Door
+from remanence.server.door import Door, is_grave
 from remanence.server.problems import VersionPassed
 from remanence.server.rest import openapi
 from remanence.server.rest.asking import asked, key_of
@@ -44,7 +44,7 @@ def endpoint_of(route: Route) -> Endpoint:
     """What answers at a route."""
 
     async def endpoint(request: Request) -> Response:
-        authorise(request.state.caller, route.operation)  # before anything of the body is read
+        await checked(request, route)
         wanted = await asked(route, request)
         try:
             return await answered(route, request, wanted)
@@ -55,6 +55,17 @@ def endpoint_of(route: Route) -> Endpoint:
 
     endpoint.__name__ = route.operation.name.replace(".", "_")
     return endpoint
+
+
+async def checked(request: Request, route: Route) -> None:
+    """Refuse who may not, before anything of the body is read; grave deeds leave a trace."""
+    try:
+        authorise(request.state.caller, route.operation)
+    except Forbidden:
+        if is_grave(route.operation):
+            state = request.app.state
+            await state.calls.run(state.door.refused, request.state.caller, route.operation)
+        raise
 
 
 async def answered(route: Route, request: Request, wanted: Any) -> Response:
