@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import cache
@@ -40,9 +41,16 @@ def trim() -> None:
         _libc().malloc_trim(0)
 
 
+def settle() -> None:
+    """Let the collector pass over what was made at the start: it stays as long as the server."""
+    gc.collect()
+    gc.freeze()
+
+
 @asynccontextmanager
 async def trimming() -> AsyncIterator[None]:
     """Trim now and then, for as long as the server runs."""
+    settle()
     task = asyncio.create_task(_now_and_then())
     try:
         yield

@@ -34,7 +34,6 @@ LAST_S = 10  # more, for work that nobody waits for any more
 BACKLOG = 2048
 DESCRIPTORS = 4_096
 CONNECTIONS = 1_000  # at one process, so that it never runs out of descriptors
-SWITCH_S = 0.001  # threads hand over more often than by default: searches wait less for each other
 _log = logging.getLogger(__name__)
 _MAKE_ONE = "Make one with `rem keys create NAME --scope read --scope write`"
 _REASONS = {
@@ -143,7 +142,6 @@ def prepare(settings: Settings) -> None:
     set_up(settings.log_format)
     few_arenas()
     _many_descriptors()
-    sys.setswitchinterval(SWITCH_S)
 
 
 def _many_descriptors() -> None:
