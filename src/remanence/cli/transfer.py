@@ -22,7 +22,7 @@ from remanence.operations.operation import Group
 
 if TYPE_CHECKING:
     from remanence.config import Settings
-    from remanence.transfer import ChatImported, Exported, Imported
+    from remanence.transfer import ChatImported, Exported, GraphImported, Imported
 
 Target = Annotated[str, typer.Argument(metavar="FILE", help="the file to write; - is stdout")]
 Source = Annotated[str, typer.Argument(metavar="FILE", help="the file to read; - is stdin")]
@@ -35,7 +35,10 @@ Receipts = Annotated[
     typer.Option(help="receipts of erasures to apply, where the database itself was lost"),
 ]
 DEFAULT = "memories"
-IMPORT_HELP = "Read an export: `rem import FILE`; or chat histories: `rem import chat FILE`."
+IMPORT_HELP = (
+    "Read an export: `rem import FILE`; chat histories: `rem import chat FILE`; or the reference "
+    "MCP memory server's graph: `rem import graph FILE`."
+)
 
 
 class ChatFormat(StrEnum):
@@ -86,6 +89,7 @@ def add_to(app: typer.Typer) -> None:
     imports = typer.Typer(cls=ImportGroup)
     imports.command(DEFAULT)(_import)
     imports.command("chat")(_import_chat)
+    imports.command("graph")(_import_graph)
     app.add_typer(imports, name="import", help=IMPORT_HELP, rich_help_panel=Group.CARE.value)
     app.command("restore", rich_help_panel=Group.CARE.value)(_restore)
 
@@ -144,6 +148,33 @@ def _import_chat(
         given = {"format": format.value, "user_id": user, "agent_id": agent}
         done = _chats_imported(opened, file, given | {"summarise": summarise, "dry_run": dry_run})
         _finish(done, form, _told(done))
+
+
+def _import_graph(
+    context: typer.Context,
+    file: Source = "-",
+    user: User = None,
+    agent: AgentId = None,
+    as_json: AsJson = False,
+    database: Database = None,
+    tenant: Tenant = None,
+) -> None:
+    """Read the graph that the reference MCP memory server keeps; it can be run again."""
+    form = form_of(as_json)
+    with guarded(form):
+        done = _graph_imported(opening(context, database, tenant), file, user, agent)
+        told = f"{_counted(done.entities, 'entity', 'entities')}, "
+        told += f"{_counted(done.observations, 'observation', 'observations')} and "
+        _finish(done, form, f"{told}{_counted(done.relations, 'relation', 'relations')} read.")
+
+
+def _graph_imported(
+    opened: Opening, file: str, user: str | None, agent: str | None
+) -> GraphImported:
+    from remanence.transfer import import_graph
+
+    with _read(file) as source, opened.memory() as memory:
+        return import_graph(memory, source, user_id=user, agent_id=agent)
 
 
 def _restore(

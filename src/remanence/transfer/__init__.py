@@ -6,13 +6,16 @@ vectors and feedback as well. Idempotency keys are in neither.
 
 from remanence.transfer.chat import ChatImported, import_chat
 from remanence.transfer.exporting import Exported, export_memory
+from remanence.transfer.graph_file import GraphImported, import_graph
 from remanence.transfer.importing import Imported, import_memory
 
 __all__ = [
     "ChatImported",
     "Exported",
+    "GraphImported",
     "Imported",
     "export_memory",
     "import_chat",
+    "import_graph",
     "import_memory",
 ]
