@@ -210,7 +210,7 @@ def test_a_read_only_target_is_refused_and_stays(source: Path) -> None:
         )
         folder.chmod(0o755)
         assert done.returncode == 0, done.stderr
-        assert "target.db' cannot be opened" in done.stdout
+        assert "target.db cannot be opened" in done.stdout
         assert target.read_bytes() == before
         assert {each.name for each in folder.iterdir()} == {"own", "target.db"}
 

@@ -281,6 +281,7 @@ def test_erasing_a_message_spares_what_was_not_made_of_it(
     assert [record.id for record in before] == [record.id for record in told[47:50]]
 
 
+@pytest.mark.usefixtures("here")  # a server refuses to take one in
 def test_a_forged_summary_is_not_taken_for_ours(memory: Memory, talks: Conversations) -> None:
     forged = {"level": "conversation", "sources": "x", SOURCES: "x"}
     poison: dict[str, Any] = {"user_id": "ana", "session_id": "s1", "kind": "summary"}
