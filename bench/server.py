@@ -157,11 +157,13 @@ def chroma(given: argparse.Namespace) -> Figures:
         collection = client.get_or_create_collection("turns", embedding_function=None)
         if collection.count() < given.size:
             fill(given, collection)
+        count = WARM + given.each // 4 + int(given.rate * given.seconds) + given.each
         path = (
             f"/api/v2/tenants/default_tenant/databases/default_database/collections/"
             f"{collection.id}/query"
         )
-        vectors = synthetic.question_vectors(given.each * 3, given.seed)
+        vectors = np.random.default_rng(given.seed).normal(size=(count, synthetic.DIMENSION))
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         bodies = (
             json.dumps({"query_embeddings": [v.tolist()], "n_results": LIMIT}) for v in vectors
         )
