@@ -15,10 +15,9 @@ from remanence.operations.recalling import Find
 from remanence.operations.remembering import Forget
 from remanence.operations.routes import Route, route_of
 from remanence.operations.schema import Schema
-from remanence.server.access.caller import authorise
 from remanence.server.rest import openapi
 from remanence.server.rest.asking import from_query
-from remanence.server.rest.router import answered
+from remanence.server.rest.router import answered, checked
 
 LIST = Route(operation=route_of("find").operation, method="GET", path="/v1/memories")
 DELETE = Route(operation=route_of("forget").operation, method="DELETE", path="/v1/memories/{id}")
@@ -51,13 +50,13 @@ def add_also(app: FastAPI) -> None:
 
 
 async def _list(request: Request) -> Response:
-    authorise(request.state.caller, LIST.operation)
+    await checked(request, LIST)
     wanted = read(Find, from_query(Find, request, without=NESTED))
     return await answered(LIST, request, wanted)
 
 
 async def _delete(request: Request) -> Response:
-    authorise(request.state.caller, DELETE.operation)
+    await checked(request, DELETE)
     how = read(One, from_query(One, request))
     id = request.path_params["id"]
     return await answered(DELETE, request, Forget(id=(id,), erase=how.erase, reason=how.reason))

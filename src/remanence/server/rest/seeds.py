@@ -22,11 +22,11 @@ from remanence.operations.routes import route_of
 from remanence.operations.schema import Schema
 from remanence.operations.scopes import Place
 from remanence.operations.sleep import Asleep
-from remanence.server.access.caller import Caller, authorise
+from remanence.server.access.caller import Caller
 from remanence.server.door import Door
 from remanence.server.rest import openapi
 from remanence.server.rest.asking import body_of, from_query, key_of
-from remanence.server.rest.router import JSON, answered, rendered
+from remanence.server.rest.router import JSON, answered, checked, rendered
 
 TAG = "In short"
 LONGEST_Q = 4_000  # of four bytes each, written with percent signs, still fit into an address
@@ -75,7 +75,7 @@ def add_seeds(app: FastAPI) -> None:
 
 
 async def _store(request: Request) -> Response:
-    authorise(request.state.caller, route_of("add").operation)
+    await checked(request, route_of("add"))
     data = await body_of(request)
     for name in ("text", "content"):
         if name in data:
@@ -98,7 +98,7 @@ def _stored(door: Door, caller: Caller, wanted: Add) -> bytes:
 
 
 async def _retrieve(request: Request) -> Response:
-    authorise(request.state.caller, route_of("search").operation)
+    await checked(request, route_of("search"))
     ask = read(Ask, from_query(Ask, request))
     if len(ask.q) > LONGEST_Q:
         raise Misfit(f"q has more than {LONGEST_Q:,} characters; POST it to /v1/search.")
@@ -148,14 +148,14 @@ def _metadata(record: Any) -> Json:
 
 
 async def _consolidate(request: Request) -> Response:
-    authorise(request.state.caller, route_of("sleep.run").operation)
+    await checked(request, route_of("sleep.run"))
     given = await body_of(request)
     wanted = read(Asleep, {"steps": ["consolidate"], **given})
     return await answered(route_of("sleep.run"), request, wanted)
 
 
 async def _stats(request: Request) -> Response:
-    authorise(request.state.caller, route_of("stats").operation)
+    await checked(request, route_of("stats"))
     if request.query_params:
         raise Misfit("stats takes no query.")
     return await answered(route_of("stats"), request, route_of("stats").operation.request())
