@@ -13,7 +13,8 @@ import pytest
 from remanence.errors import StoreBusy
 from remanence.model.embedding import Fingerprint
 from remanence.model.write import Remove
-from remanence.ports.store import Progress, Store, StoredPiece
+from remanence.ports.pieces import StoredPieces
+from remanence.ports.store import Progress, Store
 from remanence.store.sqlite import SqliteStore
 from remanence.testing.copies import Place, everything, fill, opened, places
 from remanence.testing.store_suites.making import (
@@ -85,9 +86,7 @@ class Restless(SqliteStore):
     restless = 0
     id = ""
 
-    def pieces(
-        self, fingerprint: Fingerprint, partition: int, keys: Sequence[int]
-    ) -> list[StoredPiece]:
+    def pieces(self, fingerprint: Fingerprint, partition: int, keys: Sequence[int]) -> StoredPieces:
         if self.restless > 0:
             self.restless -= 1
             made = pieces(2, fill=self.restless % 60)

@@ -14,7 +14,7 @@ from remanence import Memory
 from remanence.errors import Conflict, InvalidInput
 from remanence.ports.store import Trait
 from remanence.recall.columns import columns_of
-from remanence.recall.lexical import WordScores
+from remanence.recall.lexical import word_scores
 
 
 def test_a_term_that_is_everywhere_is_worth_less_than_a_rare_one() -> None:
@@ -22,7 +22,7 @@ def test_a_term_that_is_everywhere_is_worth_less_than_a_rare_one() -> None:
         Trait(n, 1, None, None, None, None, "message", "active", 0, 0, 5, 30, 0, 0.5, 1.0, 0, 0)
         for n in range(1, 101)
     ]
-    words = WordScores(columns_of(traits), ["project", "zebra"], [None, np.array([1, 2])], 40)
+    words = word_scores(columns_of(traits), ["project", "zebra"], [None, np.array([1, 2])], 40)
     assert words.worth["project"] < words.worth["zebra"]
     assert words.share(np.array([[False], [True]]))[0] == pytest.approx(1)
 

@@ -13,7 +13,7 @@ from remanence.errors import Closed, StoreError
 from remanence.index.bits import BitsIndex
 from remanence.index.bits.cache_file import CacheFile
 from remanence.model.embedding import Fingerprint, quantised
-from remanence.ports.store import StoredPiece
+from remanence.ports.pieces import StoredPieces
 from remanence.testing.vector_index import (
     FINGERPRINT,
     PieceSource,
@@ -177,7 +177,7 @@ def test_a_memory_that_vanishes_in_between_is_made_up_for(source: CountingSource
     class Vanishing(PieceSource):
         def pieces(
             self, fingerprint: Fingerprint, partition: int, keys: Sequence[int]
-        ) -> list[StoredPiece]:
+        ) -> StoredPieces:
             if len(keys) > 5 and not self.done:
                 self.done = True
                 self.remove(1, list(keys)[5:])
@@ -223,5 +223,5 @@ def test_a_closed_index_says_so(source: CountingSource) -> None:
             use()
 
 
-def _failing(*_: object) -> list[StoredPiece]:
+def _failing(*_: object) -> StoredPieces:
     raise StoreError("the disk is on fire; put it out")

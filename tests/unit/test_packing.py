@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remanence.errors import InvalidInput, StoreCorrupt
-from remanence.model.embedding import CODE_BITS, quantised, restored
+from remanence.model.embedding import CODE_BITS, FloatArray, quantised, restored
 from remanence.model.tier import TextCodec
 from remanence.recall.late import token_matches
 from remanence.store.coarse import are_codes, bits_of, coarser, halved, opened, vector_bytes
@@ -156,6 +156,10 @@ def test_vectors_of_another_size_stay_as_they_are() -> None:
     assert opened(odd, 64) == odd
 
 
+def matches(tokens: FloatArray, codes: list[bytes]) -> FloatArray:
+    return token_matches(tokens, b"".join(codes), np.array([*map(len, codes)]))
+
+
 def test_half_of_a_code_says_about_what_the_whole_says() -> None:
     chance = np.random.default_rng(3)
     words = chance.standard_normal((400, CODE_BITS)).astype(np.float32)
@@ -168,10 +172,10 @@ def test_half_of_a_code_says_about_what_the_whole_says() -> None:
     assert halved(b"") == b""
     noisy = words[:5] + chance.standard_normal((5, CODE_BITS)).astype(np.float32) * np.float32(0.05)
     tokens = (noisy / np.linalg.norm(noisy, axis=1, keepdims=True)).astype(np.float32)
-    full, half = token_matches(tokens, codes), token_matches(tokens, cut)
+    full, half = matches(tokens, codes), matches(tokens, cut)
     assert full.argmax(axis=0).tolist() == half.argmax(axis=0).tolist() == [0, 1, 2, 3, 4]
     assert abs(np.diag(full).mean() - np.diag(half).mean()) < 0.15
-    mixed = token_matches(tokens, [codes[0], cut[1], b"", codes[2] + codes[3]])
+    mixed = matches(tokens, [codes[0], cut[1], b"", codes[2] + codes[3]])
     assert np.allclose(mixed[0], full[0])
     assert np.allclose(mixed[1], half[1])
     assert not mixed[2].any()

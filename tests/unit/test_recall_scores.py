@@ -12,7 +12,7 @@ from remanence.recall.columns import columns_of
 from remanence.recall.diversity import diversified
 from remanence.recall.freshness import Freshness
 from remanence.recall.late import token_matches, weighted
-from remanence.recall.lexical import WordScores
+from remanence.recall.lexical import word_scores
 from remanence.recall.ranker import Ranker, families
 from remanence.recall.understand import Question
 
@@ -26,7 +26,7 @@ def test_bm25_equals_its_formula() -> None:
     columns = columns_of(
         [trait(1, "s", terms=4), trait(2, "s", 1, terms=8), trait(3, None, terms=6)]
     )
-    words = WordScores(columns, ["dog"], [np.array([1, 1, 3])])
+    words = word_scores(columns, ["dog"], [np.array([1, 1, 3])])
     idf = math.log1p((3 - 2 + 0.5) / (2 + 0.5))
     expected = idf * 2 * 2.2 / (2 + 1.2 * (0.25 + 0.75 * 4 / 6))
     row = columns.rows_of(np.array([1]))
@@ -37,7 +37,7 @@ def test_bm25_equals_its_formula() -> None:
 
 def test_the_share_covered_weighs_rare_terms_more() -> None:
     columns = columns_of([trait(n, "s", n) for n in range(1, 11)])
-    words = WordScores(columns, ["rare", "common"], [np.array([1]), np.arange(1, 9)])
+    words = word_scores(columns, ["rare", "common"], [np.array([1]), np.arange(1, 9)])
     rows = columns.rows_of(np.array([1, 2, 10]))
     shares = words.share(words.values(rows) > 0)
     assert shares[0] == pytest.approx(1.0)
@@ -47,7 +47,7 @@ def test_the_share_covered_weighs_rare_terms_more() -> None:
 
 def test_names_left_out_leave_the_rest() -> None:
     columns = columns_of([trait(1)])
-    words = WordScores(columns, ["ana", "dog"], [np.array([1]), np.array([], np.int64)])
+    words = word_scores(columns, ["ana", "dog"], [np.array([1]), np.array([], np.int64)])
     assert words.without(frozenset({"ana"})).terms == ["dog"]
     assert words.without(frozenset({"ana", "dog"})).terms == ["ana", "dog"]
 
@@ -58,7 +58,8 @@ def test_a_token_meets_itself_best_and_texts_without_codes_meet_nothing() -> Non
     tokens /= np.linalg.norm(tokens, axis=1, keepdims=True)
     codes = np.packbits(tokens > 0, axis=1)
     texts = [codes[:200].tobytes(), b"", codes[200:].tobytes()]
-    matches = token_matches(tokens[[0, 250]], texts)
+    sizes = np.array([*map(len, texts)])
+    matches = token_matches(tokens[[0, 250]], b"".join(texts), sizes)
     assert matches[1].tolist() == [0, 0]
     assert matches[0, 0] > 0.9 > 0.5 > matches[2, 0]
     assert matches[2, 1] > 0.9 > 0.5 > matches[0, 1]

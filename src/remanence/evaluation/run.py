@@ -20,7 +20,7 @@ from remanence.evaluation.metrics import (
 )
 from remanence.evaluation.workshop import filled
 from remanence.memory import Memory
-from remanence.recall.lexical import WordScores
+from remanence.recall.lexical import word_scores
 from remanence.text.words import query_terms
 
 DEPTH = 50
@@ -148,7 +148,7 @@ class _Bare:
     def _words(self, question: str) -> np.ndarray:
         wanted = query_terms(question)
         found = self._parts.store.postings(self._partition, wanted, 10_000_000)
-        return WordScores(self._columns, wanted, found).totals
+        return word_scores(self._columns, wanted, found).totals
 
     def _outcome(self, system: str, probe: Probe, scores: np.ndarray) -> Outcome:
         best = [self._records[n] for n in np.argsort(-scores, kind="stable")[:DEPTH]]

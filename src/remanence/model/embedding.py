@@ -64,6 +64,10 @@ def restored(packed: list[bytes]) -> FloatArray:
     """The float vectors of `quantised` ones, a row each."""
     if not packed:
         return np.empty((0, 0), np.float32)
-    raw = np.frombuffer(b"".join(packed), np.int8).reshape(len(packed), -1)
-    steps = np.ascontiguousarray(raw[:, :4]).view(np.float32)
-    return raw[:, 4:].astype(np.float32) * steps
+    return floats_of(np.frombuffer(b"".join(packed), np.int8).reshape(len(packed), -1))
+
+
+def floats_of(rows: NDArray[np.int8]) -> FloatArray:
+    """The same from the bytes of each, a row each."""
+    steps = np.ascontiguousarray(rows[:, :4]).view(np.float32)
+    return rows[:, 4:].astype(np.float32) * steps

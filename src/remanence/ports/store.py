@@ -26,6 +26,7 @@ from remanence.model.scope import Reach
 from remanence.model.stats import Finding, StoreStats
 from remanence.model.tier import Packed, Tier, TierUse
 from remanence.model.write import Batch, Pieces, Written
+from remanence.ports.pieces import StoredPieces
 
 Keys = NDArray[np.int64]
 Progress = Callable[[int, int], None]
@@ -86,18 +87,6 @@ class Tie(NamedTuple):
     predicate: str
     object: int
     key: int
-
-
-class StoredPiece(NamedTuple):
-    """A piece with the memory it belongs to."""
-
-    key: int
-    part: int
-    start: int
-    stop: int
-    passage: int
-    vector: bytes
-    codes: bytes
 
 
 class Archive(Protocol):
@@ -412,9 +401,7 @@ class Vectors(Protocol):
     def embedders(self) -> list[Fingerprint]:
         """Every embedder whose pieces are, or are to be, in the store; oldest first."""
 
-    def pieces(
-        self, fingerprint: Fingerprint, partition: int, keys: Sequence[int]
-    ) -> list[StoredPiece]:
+    def pieces(self, fingerprint: Fingerprint, partition: int, keys: Sequence[int]) -> StoredPieces:
         """All pieces by that embedder of memories that are in the partition, by key and part."""
 
     def scan_vectors(

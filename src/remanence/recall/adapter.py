@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from remanence.model.embedding import FloatArray
-from remanence.recall.lexical import Rows
+from remanence.recall.postings import Rows
 from remanence.recall.ranker import Ranker
 
 # What an adapter adds to the score, beside a change of the ranker's own weights.

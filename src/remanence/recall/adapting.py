@@ -12,7 +12,8 @@ from remanence.ports.vector_index import VectorIndex
 from remanence.recall.adapter import LEARNED, Adapter, Learned
 from remanence.recall.columns import Columns
 from remanence.recall.conditions import Mask
-from remanence.recall.lexical import Rows, WordScores
+from remanence.recall.lexical import WordScores, word_scores
+from remanence.recall.postings import Rows
 from remanence.recall.scene import Scene, figures_of
 from remanence.recall.understand import Question
 
@@ -42,7 +43,7 @@ class Adapting:
         words = np.zeros(0, np.float32)
         if meant:
             found = self._source.postings(partition, list(meant), MANY)
-            words = led_to(WordScores(columns, list(meant), found, MANY), meant)
+            words = led_to(word_scores(columns, list(meant), found, MANY), meant)
         vector = None if embedded is None else adapter.moved(embedded.vector)
         return Learned(adapter, vector, words)
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from remanence.model.embedding import FloatArray
 from remanence.ports.vector_index import Nearest
 from remanence.recall.columns import Columns
-from remanence.recall.lexical import Rows, WordScores
+from remanence.recall.lexical import WordScores
+from remanence.recall.postings import Rows
 
 BY_WORDS = 200
 BY_TIME = 100

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from remanence.model.embedding import FloatArray
-from remanence.recall.lexical import Rows
+from remanence.recall.postings import Rows
 
 
 def diversified(scores: FloatArray, vectors: FloatArray, limit: int, diversity: float) -> Rows:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from remanence.model.embedding import Fingerprint, FloatArray, QueryEmbedding, restored
-from remanence.ports.store import StoredPiece, Vectors
+from remanence.model.embedding import Fingerprint, FloatArray, QueryEmbedding, floats_of
+from remanence.ports.pieces import StoredPieces
+from remanence.ports.store import Vectors
 from remanence.recall.columns import Columns
 from remanence.recall.late import token_matches
-from remanence.recall.lexical import Rows
+from remanence.recall.postings import Rows
 from remanence.turns import computing
 
 
@@ -32,9 +33,9 @@ class Evidence:
     mean: FloatArray
     matches: FloatArray  # (rows, tokens)
     vectors: FloatArray  # (rows, dimension): the best piece of each
-    leading: NDArray[np.int64]  # which of `pieces` is the best of each row
-    starts: NDArray[np.int64]  # which of `pieces` is the first of each row, then their number
-    pieces: list[StoredPiece]
+    leading: NDArray[np.int64]  # which of the pieces is the best of each row
+    starts: NDArray[np.int64]  # which of the pieces is the first of each row, then their number
+    spans: NDArray[np.int64]  # start, stop and passage of each piece
 
     def places(self, rows: Rows) -> NDArray[np.int64]:
         """Where each row stands in this evidence, -1 where it was not read or has no pieces."""
@@ -57,11 +58,9 @@ class Evidence:
         place = int(self.places(np.array([row]))[0])
         if place < 0:
             return None
-        best = self.pieces[self.leading[place]]
-        own = self.pieces[self.starts[place] : self.starts[place + 1]]
-        same = [piece for piece in own if piece.passage == best.passage]
-        span = min(p.start for p in same), max(p.stop for p in same)
-        return BestPiece(float(self.best[place]), span)
+        own = self.spans[:, self.starts[place] : self.starts[place + 1]]
+        start, stop, _ = own[:, own[2] == self.spans[2, self.leading[place]]]
+        return BestPiece(float(self.best[place]), (int(start.min()), int(stop.max())))
 
 
 def read_evidence(
@@ -75,21 +74,19 @@ def read_evidence(
     """Read the pieces of these rows (any order, -1 and repeats allowed) and compare them."""
     wanted = np.unique(rows[rows >= 0])
     pieces = store.pieces(fingerprint, partition, columns.key[wanted].tolist())
-    if not pieces:
+    if not len(pieces):
         return no_evidence(len(query.tokens), len(query.vector))
-    owners = columns.rows_of(np.array([piece.key for piece in pieces], np.int64))
+    owners = columns.rows_of(pieces.keys)
     with computing():
         return _compare(pieces, owners, query)
 
 
-def _compare(pieces: list[StoredPiece], owners: Rows, query: QueryEmbedding) -> Evidence:
+def _compare(pieces: StoredPieces, owners: Rows, query: QueryEmbedding) -> Evidence:
     by_owner = np.argsort(owners, kind="stable")
-    pieces = [pieces[n] for n in by_owner]
-    owners = owners[by_owner]
-    order, starts, counts = np.unique(owners, return_index=True, return_counts=True)
-    vectors = restored([piece.vector for piece in pieces])
+    order, starts, counts = np.unique(owners[by_owner], return_index=True, return_counts=True)
+    vectors = floats_of(pieces.rows()[by_owner])
     cosines = vectors @ query.vector
-    matches = token_matches(query.tokens, [piece.codes for piece in pieces])
+    matches = token_matches(query.tokens, pieces.codes, pieces.code_sizes())[by_owner]
     best = np.maximum.reduceat(cosines, starts)
     leading = _first_best(cosines, best, starts, counts)
     return Evidence(
@@ -100,7 +97,7 @@ def _compare(pieces: list[StoredPiece], owners: Rows, query: QueryEmbedding) -> 
         vectors=vectors[leading],
         leading=leading,
         starts=np.append(starts, len(pieces)),
-        pieces=pieces,
+        spans=pieces.figures[2:, by_owner],
     )
 
 
@@ -117,4 +114,4 @@ def no_evidence(tokens: int = 0, dimension: int = 1) -> Evidence:
     rows = np.zeros(0, np.int64)
     matches = np.zeros((0, tokens), np.float32)
     vectors = np.zeros((0, dimension), np.float32)
-    return Evidence(rows, none, none, matches, vectors, rows, rows, [])
+    return Evidence(rows, none, none, matches, vectors, rows, rows, np.zeros((3, 0), np.int64))

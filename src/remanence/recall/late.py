@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,42 +20,51 @@ BLOCK = 256
 _SCALE = np.float32(1 / np.sqrt(CODE_BITS * 2 / np.pi))
 
 
-def token_matches(tokens: FloatArray, codes: Sequence[bytes]) -> FloatArray:
+def token_matches(tokens: FloatArray, codes: bytes, sizes: NDArray[np.int64]) -> FloatArray:
     """For each text's codes, how well it meets each token of the question: (texts, tokens).
 
-    A text without codes meets nothing (zeros). Codes of the cold tier have half of the bits, and
-    so half of the product.
+    `codes` are those of all texts, one after the other, and `sizes` how many bytes each has. A
+    text without codes meets nothing (zeros). Codes of the cold tier have half of the bits, and so
+    half of the product.
     """
-    best = np.zeros((len(codes), len(tokens)), np.float32)
+    best = np.zeros((len(sizes), len(tokens)), np.float32)
     if not len(tokens):
         return best
-    half = np.fromiter(map(len, codes), np.int64, len(codes)) % CODE_BYTES != 0
-    _fill(best, np.flatnonzero(~half), codes, b"", tokens, CODE_BYTES)
+    half = sizes % CODE_BYTES != 0
     if not half.any():
+        _fill(best, np.arange(len(sizes)), np.frombuffer(codes, np.uint8), sizes, tokens)
         return best
-    kept = HALF_CODE_BYTES * 8
-    doubled = tokens[:, :kept] * np.float32(CODE_BITS / kept)
-    _fill(best, np.flatnonzero(half), codes, HALF_CODES, doubled, HALF_CODE_BYTES)
+    ends = sizes.cumsum()
+    for cut in (False, True):
+        rows = np.flatnonzero(half == cut)
+        head = len(HALF_CODES) if cut else 0
+        places = zip(ends[rows], sizes[rows], strict=True)
+        own = [codes[end - size + head : end] for end, size in places]
+        packed = np.frombuffer(b"".join(own), np.uint8)
+        _fill(best, rows, packed, sizes[rows] - head, _halved(tokens) if cut else tokens)
     return best
+
+
+def _halved(tokens: FloatArray) -> FloatArray:
+    kept = HALF_CODE_BYTES * 8
+    return tokens[:, :kept] * np.float32(CODE_BITS / kept)
 
 
 def _fill(
     best: FloatArray,
     rows: NDArray[np.intp],
-    codes: Sequence[bytes],
-    head: bytes,
+    packed: ByteArray,
+    sizes: NDArray[np.int64],
     tokens: FloatArray,
-    size: int,
 ) -> None:
-    """The matches of texts whose codes all have that head and size."""
-    bodies = [codes[row][len(head) :] for row in rows.tolist()]
-    lengths = np.fromiter(map(len, bodies), np.int64, len(bodies)) // size
-    filled = np.flatnonzero(lengths)
+    """The matches of these rows, whose codes follow each other and have a bit for each figure."""
+    width = tokens.shape[1] // 8
+    filled = np.flatnonzero(sizes)
     if not len(filled):
         return
-    packed = np.frombuffer(b"".join(bodies), np.uint8).reshape(-1, size)
-    starts = np.concatenate([[0], np.cumsum(lengths[filled])[:-1]])
-    best[rows[filled]] = np.maximum.reduceat(_cosines(tokens, packed), starts, axis=0)
+    starts = np.concatenate([[0], np.cumsum(sizes[filled] // width)[:-1]])
+    cosines = _cosines(tokens, packed.reshape(-1, width))
+    best[rows[filled]] = np.maximum.reduceat(cosines, starts, axis=0)
 
 
 def _cosines(tokens: FloatArray, packed: ByteArray) -> FloatArray:

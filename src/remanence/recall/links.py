@@ -17,7 +17,7 @@ from remanence.ports.store import Links, RecallSource
 from remanence.recall.associations import DECAY, NOTHING
 from remanence.recall.candidates import Pool
 from remanence.recall.columns import Columns
-from remanence.recall.lexical import Rows
+from remanence.recall.postings import Rows
 
 # Each costs a read of its own.
 LEADERS = 2

@@ -9,7 +9,7 @@ import numpy as np
 
 from remanence.model.embedding import FloatArray
 from remanence.recall.adapter import LEARNED
-from remanence.recall.lexical import Rows
+from remanence.recall.postings import Rows
 from remanence.recall.ranker import Ranker, families
 from remanence.recall.scene import Scene
 

@@ -15,7 +15,8 @@ from remanence.recall.candidates import Pool, said_by, session_values
 from remanence.recall.columns import Columns
 from remanence.recall.evidence import Evidence
 from remanence.recall.late import weighted
-from remanence.recall.lexical import Rows, WordScores
+from remanence.recall.lexical import WordScores
+from remanence.recall.postings import Rows
 from remanence.recall.understand import Question
 from remanence.text.flags import QUESTION
 

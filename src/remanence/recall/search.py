@@ -23,8 +23,9 @@ from remanence.recall.conditions import Mask, allowed, microseconds
 from remanence.recall.diversity import diversified
 from remanence.recall.evidence import Evidence, no_evidence, read_evidence
 from remanence.recall.freshness import Freshness
-from remanence.recall.lexical import Rows, WordScores
+from remanence.recall.lexical import WordScores
 from remanence.recall.links import LEADERS, LinkReader, joined, raised
+from remanence.recall.postings import Rows
 from remanence.recall.ranked import Ranked
 from remanence.recall.ranker import Ranker
 from remanence.recall.results import ResultCache
@@ -162,9 +163,10 @@ class Recall:
         if not mask.any():
             return None
         most = min(max(FEW, len(columns) // COMMON), MANY)
-        found = self._store.postings(partition, question.terms, most)
-        with computing():
-            words = WordScores(columns, question.terms, found, most)
+        found = view.postings.of(
+            question.terms, lambda unknown: self._store.postings(partition, unknown, most)
+        )
+        words = WordScores(columns, question.terms, found, most)
         people = frozenset(question.people(columns.lexicons.speakers))
         plain = words.without(_name_terms(columns, people))
         asked = question.in_voice_of(columns.lexicons.speakers.names[n] for n in people)

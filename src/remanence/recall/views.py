@@ -11,8 +11,11 @@ from weakref import WeakValueDictionary
 from remanence.ports.store import KnowledgeSource, RecallSource
 from remanence.recall.associations import Associations, associations_of, moved
 from remanence.recall.columns import Columns, changed, columns_of
+from remanence.recall.postings import KnownPostings
 
 FEED_STEP = 5_000
+# Known postings may take one in so many bytes of the columns: 2 MB at 100,000 memories.
+POSTINGS_SHARE = 5
 
 
 class Source(RecallSource, KnowledgeSource, Protocol):
@@ -21,10 +24,11 @@ class Source(RecallSource, KnowledgeSource, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A partition's columns and associations as they were at a position of its feed."""
+    """A partition's columns, associations and known postings at a position of its feed."""
 
     columns: Columns
     associations: Associations
+    postings: KnownPostings
     position: int
     nbytes: int
 
@@ -103,4 +107,6 @@ class Views:
 
 
 def _view(columns: Columns, associations: Associations, position: int) -> View:
-    return View(columns, associations, position, columns.nbytes + associations.nbytes)
+    words = columns.nbytes // POSTINGS_SHARE
+    nbytes = columns.nbytes + associations.nbytes + words
+    return View(columns, associations, KnownPostings(columns, words), position, nbytes)

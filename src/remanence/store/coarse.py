@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from remanence.model.embedding import CODE_BYTES, HALF_CODE_BYTES, HALF_CODES, FloatArray
 from remanence.model.tier import VECTOR_BITS, Tier
 from remanence.model.write import Piece
-from remanence.ports.store import StoredPiece
+from remanence.ports.pieces import StoredPiece, StoredPieces
 
 STEP_BYTES = 4
 LEAST_DIMENSION = 8  # below, the lengths of the forms could be the same
@@ -67,15 +67,13 @@ def opened(vectors: Sequence[bytes], dimension: int) -> list[bytes]:
     return found
 
 
-def opened_pieces(pieces: list[StoredPiece], dimension: int) -> list[StoredPiece]:
+def opened_pieces(pieces: StoredPieces, dimension: int) -> StoredPieces:
     """The pieces with their vectors as `quantised` lays them out."""
-    if {len(piece.vector) for piece in pieces} == {vector_bytes(dimension, 8)}:
+    if (pieces.vector_sizes() == vector_bytes(dimension, 8)).all():
         return pieces
     vectors = opened([piece.vector for piece in pieces], dimension)
-    return [
-        piece if vector is piece.vector else piece._replace(vector=vector)
-        for piece, vector in zip(pieces, vectors, strict=True)
-    ]
+    changed = zip(pieces, vectors, strict=True)
+    return StoredPieces.of(piece._replace(vector=vector) for piece, vector in changed)
 
 
 def halved(codes: bytes) -> bytes:

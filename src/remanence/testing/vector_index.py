@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from remanence.errors import InvalidInput
 from remanence.model.embedding import Fingerprint, FloatArray, quantised, restored
-from remanence.ports.store import Change, Keys, StoredPiece
+from remanence.ports.pieces import StoredPiece, StoredPieces
+from remanence.ports.store import Change, Keys
 from remanence.ports.vector_index import Nearest, VectorIndex
 
 DIMENSION = 96
@@ -64,16 +65,14 @@ class PieceSource:
             first = bisect_right(feed, after, key=attrgetter("seq"))
             return feed[first : first + limit]
 
-    def pieces(
-        self, fingerprint: Fingerprint, partition: int, keys: Sequence[int]
-    ) -> list[StoredPiece]:
+    def pieces(self, fingerprint: Fingerprint, partition: int, keys: Sequence[int]) -> StoredPieces:
         assert fingerprint == FINGERPRINT
         with self._lock:
-            return [
+            return StoredPieces.of(
                 StoredPiece(key, part, 0, 0, 0, vector, b"")
                 for key in sorted(keys)
                 for part, vector in enumerate(self._pieces.get(key, []))
-            ]
+            )
 
     def scan_vectors(
         self, fingerprint: Fingerprint, partition: int

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from remanence.model.embedding import Fingerprint
-from remanence.ports.store import Change, StoredPiece
+from remanence.ports.pieces import StoredPieces
+from remanence.ports.store import Change
 
 
 class Source(Protocol):
@@ -18,9 +19,7 @@ class Source(Protocol):
     def changes(self, partition: int, after: int, limit: int) -> list[Change]:
         """As in `RecallSource`."""
 
-    def pieces(
-        self, fingerprint: Fingerprint, partition: int, keys: Sequence[int]
-    ) -> list[StoredPiece]:
+    def pieces(self, fingerprint: Fingerprint, partition: int, keys: Sequence[int]) -> StoredPieces:
         """As in `Vectors`."""
 
     def scan_vectors(

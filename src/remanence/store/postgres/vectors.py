@@ -10,7 +10,7 @@ import numpy as np
 from remanence.model.embedding import Fingerprint
 from remanence.model.memory import MemoryRecord
 from remanence.model.write import Pieces
-from remanence.ports.store import StoredPiece
+from remanence.ports.pieces import StoredPiece, StoredPieces
 from remanence.store.coarse import opened, opened_pieces
 from remanence.store.postgres.arrays import int8s
 from remanence.store.postgres.database import Database
@@ -31,9 +31,7 @@ class PostgresVectors:
         rows = self._database.read_names(lambda session: session.rows("embedders"))
         return [Fingerprint(*row) for row in rows]
 
-    def pieces(
-        self, fingerprint: Fingerprint, partition: int, keys: Sequence[int]
-    ) -> list[StoredPiece]:
+    def pieces(self, fingerprint: Fingerprint, partition: int, keys: Sequence[int]) -> StoredPieces:
         """All pieces of these memories made by that embedder, by key and part."""
         wanted = int8s(np.unique(np.asarray(keys, np.int64)))
 
@@ -43,7 +41,7 @@ class PostgresVectors:
             return [] if embedder is None else session.rows("pieces", **asked)
 
         found = self._database.read_partition(partition, work)
-        stored = [StoredPiece(*row) for row in found or []]
+        stored = StoredPieces.of(StoredPiece(*row) for row in found or [])
         return opened_pieces(stored, fingerprint.dimension)
 
     def scan_vectors(

@@ -10,7 +10,8 @@ import numpy as np
 from remanence.model.embedding import Fingerprint
 from remanence.model.memory import MemoryRecord
 from remanence.model.write import Pieces
-from remanence.ports.store import Keys, StoredPiece
+from remanence.ports.pieces import StoredPieces
+from remanence.ports.store import Keys
 from remanence.store.coarse import opened, opened_pieces
 from remanence.store.sqlite.database import Database
 from remanence.store.sqlite.numbers import bound, parsed
@@ -37,18 +38,16 @@ class SqliteVectors:
         with self._database.reading() as connection:
             return [Fingerprint(*row) for row in run(connection, "embedders")]
 
-    def pieces(
-        self, fingerprint: Fingerprint, partition: int, keys: Sequence[int]
-    ) -> list[StoredPiece]:
+    def pieces(self, fingerprint: Fingerprint, partition: int, keys: Sequence[int]) -> StoredPieces:
         """All pieces of these memories made by that embedder, by key and part."""
         wanted = np.unique(np.asarray(keys, np.int64))
-        found: list[StoredPiece] = []
+        found = []
         for at in range(0, len(wanted), _CHUNK):
             asked = {"keys": bound(wanted[at : at + _CHUNK]), "embedder": str(fingerprint)}
             with self._database.reading() as connection:
                 [joined] = fetch_all(connection, "pieces", asked)
-            found += _separated(*joined)
-        return opened_pieces(found, fingerprint.dimension)
+            found.append(_separated(*joined))
+        return opened_pieces(StoredPieces.joined(found), fingerprint.dimension)
 
     def scan_vectors(
         self, fingerprint: Fingerprint, partition: int
@@ -122,20 +121,12 @@ class SqliteVectors:
             after = int(keys[-1])
 
 
-def _separated(figures: str | None, vectors: bytes, codes: bytes) -> Iterator[StoredPiece]:
+def _separated(figures: str | None, vectors: bytes | None, codes: bytes | None) -> StoredPieces:
     """The pieces that the block `pieces` joined."""
-    if figures is None:
-        return
     place, *spans, of_vector, of_codes = parsed(figures).reshape(-1, _FIGURES).T
-    keys, parts = place >> MEMORY_SHIFT, place & MOST_PARTS
-    columns = (keys, parts, *spans, of_vector.cumsum(), of_codes.cumsum())
-    vector_at = codes_at = 0
-    for key, part, start, stop, passage, vector_end, codes_end in zip(
-        *(column.tolist() for column in columns), strict=True
-    ):
-        vector, code = vectors[vector_at:vector_end], codes[codes_at:codes_end]
-        yield StoredPiece(key, part, start, stop, passage, vector, code)
-        vector_at, codes_at = vector_end, codes_end
+    numbers = np.stack([place >> MEMORY_SHIFT, place & MOST_PARTS, *spans])
+    ends = of_vector.cumsum(), of_codes.cumsum()
+    return StoredPieces(numbers, vectors or b"", ends[0], codes or b"", ends[1])
 
 
 def _places(keys: Sequence[int] | Keys, embedder: int) -> apsw.CArrayBinding | None:

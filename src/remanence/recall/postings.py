@@ -1,0 +1,157 @@
+"""Postings: where a term of the question stands in a partition, and what it is worth there."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from remanence.model.embedding import FloatArray
+from remanence.ports.store import Keys
+from remanence.recall.columns import Columns
+from remanence.turns import computing
+
+K1 = 1.2
+B = 0.75
+# What a posting costs beside its arrays, as measured.
+POSTING_BYTES = 1_000
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Posting:
+    """One term: the rows and the sessions that hold it (ascending), with their BM25 scores."""
+
+    rows: Rows
+    scores: FloatArray
+    sessions: NDArray[np.int32]
+    session_scores: FloatArray
+    idf: float
+    common: bool = False
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes in memory."""
+        arrays = (self.rows, self.scores, self.sessions, self.session_scores)
+        return POSTING_BYTES + sum(array.nbytes for array in arrays)
+
+
+class KnownPostings:
+    """The postings of the terms asked for last, as long as a partition stays as it is.
+
+    Questions share their words: of 100,000 made-up memories, 2 MB save three quarters of the
+    reading. Thread-safe.
+    """
+
+    def __init__(self, columns: Columns, budget_bytes: int) -> None:
+        self._columns = columns
+        self._budget = budget_bytes
+        self._lock = threading.Lock()
+        self._held: OrderedDict[str, Posting] = OrderedDict()
+        self._bytes = 0
+
+    def of(
+        self, terms: Sequence[str], read: Callable[[Sequence[str]], list[Keys | None]]
+    ) -> list[Posting]:
+        """The postings of these terms; `read` gives the keys of those that are not known."""
+        found = self._known(terms)
+        unknown = [term for term in terms if term not in found]
+        if unknown:
+            keys = read(unknown)
+            with computing():
+                made = [posting_of(self._columns, one) for one in keys]
+            fresh = dict(zip(unknown, made, strict=True))
+            self._hold(fresh)
+            found |= fresh
+        return [found[term] for term in terms]
+
+    def _known(self, terms: Iterable[str]) -> dict[str, Posting]:
+        with self._lock:
+            found = {term: self._held[term] for term in terms if term in self._held}
+            for term in found:
+                self._held.move_to_end(term)
+        return found
+
+    def _hold(self, fresh: dict[str, Posting]) -> None:
+        with self._lock:
+            for term, posting in fresh.items():
+                if term not in self._held:
+                    self._held[term] = posting
+                    self._bytes += posting.nbytes
+            while self._bytes > self._budget:
+                _, posting = self._held.popitem(last=False)
+                self._bytes -= posting.nbytes
+
+
+def posting_of(columns: Columns, keys: Keys | None) -> Posting:
+    """The posting of ascending keys, once per occurrence; None stands for too many of them."""
+    if keys is None or not len(keys):
+        return _nothing(idf_of(len(columns), 0) if keys is not None else 0.0, common=keys is None)
+    rows, counts = _counted(columns, keys)
+    idf = idf_of(len(columns), len(rows))
+    scores = _bm25(counts, columns.terms[rows], columns.average_terms, idf)
+    sessions, counted = _by_session(columns, rows, counts)
+    return Posting(rows, scores, sessions, _session_scores(columns, sessions, counted), idf)
+
+
+def idf_of(documents: int, having: int) -> float:
+    """What a term is worth that so many have."""
+    return float(np.log1p((documents - having + 0.5) / (having + 0.5)))
+
+
+def _nothing(idf: float, *, common: bool) -> Posting:
+    none = np.zeros(0, np.float32)
+    return Posting(np.zeros(0, np.int64), none, np.zeros(0, np.int32), none, idf, common)
+
+
+def _counted(columns: Columns, keys: Keys) -> tuple[Rows, FloatArray]:
+    """The rows of keys, ascending, and how often each stands there."""
+    starts = _starts(keys)
+    counts = np.empty(len(starts), np.float32)
+    counts[:-1] = starts[1:] - starts[:-1]
+    counts[-1] = len(keys) - starts[-1]
+    rows = columns.rows_of(keys[starts])
+    order = np.argsort(rows, kind="stable")
+    order = order[np.searchsorted(rows[order], 0) :]
+    return rows[order], counts[order]
+
+
+def _by_session(
+    columns: Columns, rows: Rows, counts: FloatArray
+) -> tuple[NDArray[np.int32], FloatArray]:
+    """The sessions that hold a term, ascending as the rows are, and how often."""
+    session = columns.session[rows]
+    alone = int(session.searchsorted(0))
+    session, counts = session[alone:], counts[alone:]
+    if not len(session):
+        return session, counts
+    starts = _starts(session)
+    return session[starts], np.add.reduceat(counts, starts)
+
+
+def _session_scores(
+    columns: Columns, sessions: NDArray[np.int32], counted: FloatArray
+) -> FloatArray:
+    lengths = columns.session_terms
+    average = max(float(lengths.mean()), 1.0) if len(lengths) else 1.0
+    return _bm25(counted, lengths[sessions], average, idf_of(len(lengths), len(sessions)))
+
+
+def _starts(ascending: NDArray[np.signedinteger]) -> Rows:
+    """Where each value of an ascending array, which is not empty, first stands."""
+    first = np.empty(len(ascending), bool)
+    first[0] = True
+    np.not_equal(ascending[1:], ascending[:-1], out=first[1:])
+    return np.flatnonzero(first)
+
+
+def _bm25(
+    counts: NDArray[np.floating], lengths: NDArray[np.integer], average: float, idf: float
+) -> FloatArray:
+    norm = K1 * (1 - B + B * lengths / average)
+    return (idf * counts * (K1 + 1) / (counts + norm)).astype(np.float32)
