@@ -40,6 +40,8 @@ class Line:
 
     async def ask(self, request: bytes) -> bytes:
         """The body of the answer; an error where it is not 2xx."""
+        if self._reader is not None and self._reader.at_eof():
+            self.close()  # the server let it go, as it may where nothing is under way
         if self._reader is None or self._writer is None:
             self._reader, self._writer = await asyncio.open_connection(*self._at)
         self._writer.write(request)

@@ -3,9 +3,10 @@
     python bench/server.py --work load --out bench/results/server.json
     python bench/server.py --work load --soak 600 --out bench/results/soak.json
 
-One worker on a store that bench/search_load.py made in `--work`; `GET /memory/retrieve?q=…&k=5`,
-which embeds the question. Chroma's server is asked with vectors that are there already, so its
-figures are without any embedding. Clients and servers share the machine's cores.
+One worker, or `--workers`, on a store that bench/search_load.py made in `--work`;
+`GET /memory/retrieve?q=…&k=5`, which embeds the question. Chroma's server is asked with vectors
+that are there already, so its figures are without any embedding. Clients and servers share the
+machine's cores.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rate", type=float, default=100, help="requests a second, open loop")
     parser.add_argument("--seconds", type=int, default=30, help="how long the open loop runs")
     parser.add_argument("--each", type=int, default=2000, help="requests of the closed loop")
-    parser.add_argument("--calls", type=int, default=4, help="calls at a time")
+    parser.add_argument("--calls", type=int, default=2, help="calls at a time")
+    parser.add_argument("--workers", type=int, default=1, help="processes of the server")
     parser.add_argument("--soak", type=int, default=0, help="seconds at 80 %% of the saturation")
     parser.add_argument("--no-chroma", dest="chroma", action="store_false")
     parser.add_argument("--out", type=Path)
@@ -201,6 +203,7 @@ def server(
     environment = os.environ | {
         "REMANENCE_RATE_LIMIT": "0",
         "REMANENCE_CALLS": str(given.calls),
+        "REMANENCE_WORKERS": str(given.workers),
         "REMANENCE_LOG_FORMAT": "json",
     }
     began = time.perf_counter()
@@ -241,7 +244,9 @@ def free_port() -> int:
 
 
 def resident_mb(process: psutil.Process) -> float:
-    return round(process.memory_info().rss / 2**20, 1)
+    """Of the process and those it started."""
+    every = [process, *process.children(recursive=True)]
+    return round(sum(one.memory_info().rss for one in every) / 2**20, 1)
 
 
 def take(asked: Iterator[bytes], count: int) -> list[bytes]:

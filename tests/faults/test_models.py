@@ -50,14 +50,14 @@ def test_the_default_model_is_found_in_the_cache(model: Path, tmp_path: Path, na
     assert find_model(name, tmp_path).name == DEFAULT_MODEL
 
 
-@pytest.mark.parametrize("file", ["model.onnx", "model.bin", "tokenizer.json"])
+@pytest.mark.parametrize("file", ["model.onnx", "model.bin", "words.npy", "tokenizer.json"])
 def test_a_missing_file_is_named(model: Path, file: str) -> None:
     (model / file).unlink()
     with pytest.raises(ModelMissing, match=file):
         OnnxEmbedder(model)
 
 
-@pytest.mark.parametrize("file", ["model.onnx", "model.bin", "tokenizer.json"])
+@pytest.mark.parametrize("file", ["model.onnx", "model.bin", "words.npy", "tokenizer.json"])
 def test_a_cut_file_is_named(model: Path, file: str) -> None:
     path = model / file
     path.write_bytes(path.read_bytes()[:-1])
@@ -65,7 +65,7 @@ def test_a_cut_file_is_named(model: Path, file: str) -> None:
         OnnxEmbedder(model)
 
 
-@pytest.mark.parametrize("file", ["model.onnx", "model.bin", "tokenizer.json"])
+@pytest.mark.parametrize("file", ["model.onnx", "model.bin", "words.npy", "tokenizer.json"])
 def test_one_flipped_bit_is_found_before_the_first_vector(model: Path, file: str) -> None:
     damaged = bytearray((model / file).read_bytes())
     damaged[len(damaged) // 2] ^= 1
@@ -77,7 +77,7 @@ def test_one_flipped_bit_is_found_before_the_first_vector(model: Path, file: str
         embedder.verify()
 
 
-@pytest.mark.parametrize("file", ["model.onnx", "tokenizer.json"])
+@pytest.mark.parametrize("file", ["model.onnx", "words.npy", "tokenizer.json"])
 def test_nonsense_with_the_right_digest_is_no_model(model: Path, file: str) -> None:
     (model / file).write_bytes(b"nonsense")
     _sign(model, file)

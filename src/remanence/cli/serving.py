@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import socket
@@ -72,6 +73,7 @@ def _serve(
     Without keys only this machine may call; `rem keys create` makes one.
     """
     with guarded(Form.HUMAN):
+        gc.disable()  # until the server is up: all that is made before stays
         _check_installed()
         _one_thread_each()
         given: dict[str, Any] = {"host": host, "port": port, "workers": workers, "tools": tools}

@@ -87,7 +87,7 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 8005
     workers: int = 1
-    calls: int = 3
+    calls: int = 2
     hosts: str = ""
     origins: str = ""
     max_body_mb: float = 10.0

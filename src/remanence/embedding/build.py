@@ -19,6 +19,7 @@ from remanence.embedding.manifest import (
     GRAPH,
     TOKENIZER,
     WEIGHTS,
+    WORDS,
     Manifest,
     describe_files,
     read_json,
@@ -26,6 +27,7 @@ from remanence.embedding.manifest import (
     write_manifest,
 )
 from remanence.embedding.weights import Recipe, read_recipe, read_weights
+from remanence.embedding.word_table import save_words
 from remanence.errors import ModelInvalid, RemanenceError
 
 SPECIAL_TOKENS = 2
@@ -65,11 +67,12 @@ def _fill(source: Path, folder: Path, name: str, quantised: bool) -> Manifest:
 def _write_graph(source: Path, recipe: Recipe, folder: Path, quantised: bool) -> None:
     import onnx
 
-    from remanence.embedding.graph import bert_graph
+    from remanence.embedding.graph import WORD_TABLE, bert_graph
 
     weights = read_weights(source / "model.safetensors")
     try:
         model = bert_graph(recipe, weights, quantised=quantised)
+        save_words(folder / WORDS, weights[WORD_TABLE], quantised=quantised)
     except KeyError as error:
         raise ModelInvalid(f"{source} lacks the weight {error}; it is not a BERT model.") from error
     # Weights beside the graph are mapped into memory instead of read: 15 MB less, 20 ms sooner.

@@ -16,12 +16,13 @@ BLOCK = 32
 INTEGER_ACTIVATIONS = 4  # accuracy_level; 0 is 2 to 7 times slower, mean cosine .9998, not .9995
 MASKED = -1e4
 BASIS_SEED = 7
-IDS, MASK, VECTOR, TOKENS = "input_ids", "attention_mask", "vector", "tokens"
+WORDS, MASK, VECTOR, TOKENS = "words", "attention_mask", "vector", "tokens"
+WORD_TABLE = "embeddings.word_embeddings.weight"  # not in the graph; see `WordTable`
 _CONTRIB = "com.microsoft"
 
 
 def bert_graph(recipe: Recipe, weights: Mapping[str, FloatArray], *, quantised: bool) -> ModelProto:
-    """Inputs `input_ids`, `attention_mask`; outputs unit `vector` and unit `tokens`."""
+    """Inputs `words` (their vectors), `attention_mask`; outputs unit `vector`, unit `tokens`."""
     graph = _Graph(weights, recipe, quantised)
     graph.bert()
     return graph.model()
@@ -45,13 +46,6 @@ def quantise_blocks(weight: FloatArray) -> tuple[NDArray[np.uint8], FloatArray]:
     return np.clip(codes, 0, 255).astype(np.uint8), scale[..., 0]
 
 
-def quantise_rows(table: FloatArray) -> tuple[NDArray[np.int8], FloatArray]:
-    """Signed bytes and one scale per row."""
-    scale = np.abs(table).max(axis=1, keepdims=True) / np.float32(127)
-    scale = np.where(scale == 0, np.float32(1), scale)
-    return np.rint(table / scale).astype(np.int8), scale
-
-
 class _Graph:
     def __init__(self, weights: Mapping[str, FloatArray], recipe: Recipe, quantised: bool) -> None:
         self.weights = weights
@@ -73,17 +67,10 @@ class _Graph:
     def embeddings(self) -> str:
         names = ("position_embeddings", "token_type_embeddings")
         positions, types = (self.weights[f"embeddings.{name}.weight"] for name in names)
-        length = self.node("Shape", IDS, start=1, end=2)
+        length = self.node("Shape", WORDS, start=1, end=2)
         start = self.constant(np.array([0], dtype=np.int64))
         places = self.node("Slice", self.constant(positions + types[0]), start, length)
-        return self.norm(self.node("Add", self.words(), places), "embeddings.LayerNorm")
-
-    def words(self) -> str:
-        table = self.weights["embeddings.word_embeddings.weight"]
-        if not self.quantised:
-            return self.node("Gather", self.constant(table), IDS)
-        codes, scale = (self.node("Gather", self.constant(c), IDS) for c in quantise_rows(table))
-        return self.node("Mul", self.node("Cast", codes, to=TensorProto.FLOAT), scale)
+        return self.norm(self.node("Add", WORDS, places), "embeddings.LayerNorm")
 
     def layer(self, x: str, at: str) -> str:
         attended = self.linear(self.attention(x, at), *self.dense(f"{at}.attention.output.dense"))
@@ -151,7 +138,10 @@ class _Graph:
         return output
 
     def model(self) -> ModelProto:
-        inputs = [_value(name, TensorProto.INT64, "batch", "length") for name in (IDS, MASK)]
+        inputs = [
+            _value(WORDS, TensorProto.FLOAT, "batch", "length", self.recipe.hidden),
+            _value(MASK, TensorProto.INT64, "batch", "length"),
+        ]
         outputs = [
             _value(VECTOR, TensorProto.FLOAT, "batch", self.recipe.hidden),
             _value(TOKENS, TensorProto.FLOAT, "batch", "length", CODE_BITS),

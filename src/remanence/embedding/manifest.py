@@ -13,8 +13,8 @@ from remanence.errors import ModelInvalid, ModelMissing
 from remanence.model.embedding import Fingerprint
 
 MANIFEST = "embedder.json"
-GRAPH, WEIGHTS, TOKENIZER = "model.onnx", "model.bin", "tokenizer.json"
-FILES = (GRAPH, WEIGHTS, TOKENIZER)
+GRAPH, WEIGHTS, WORDS, TOKENIZER = "model.onnx", "model.bin", "words.npy", "tokenizer.json"
+FILES = (GRAPH, WEIGHTS, WORDS, TOKENIZER)
 CODES = "signs128-1"
 
 

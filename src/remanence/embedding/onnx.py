@@ -7,6 +7,7 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
@@ -18,10 +19,12 @@ from remanence.embedding.content import content_tokens
 from remanence.embedding.manifest import (
     GRAPH,
     TOKENIZER,
+    WORDS,
     check_digests,
     check_sizes,
     read_manifest,
 )
+from remanence.embedding.word_table import WordTable
 from remanence.errors import EmbedderError, ModelInvalid
 from remanence.model.embedding import Embedding, Fingerprint, FloatArray, QueryEmbedding, Span
 
@@ -123,7 +126,7 @@ class OnnxEmbedder:
             return self._engine
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Piece:
     text: str
     ids: Sequence[int]
@@ -132,7 +135,7 @@ class _Piece:
     def cut(self, length: int) -> _Piece:
         return _Piece(self.text, self.ids[:length], self.spans[:length])
 
-    @property
+    @cached_property
     def content(self) -> list[int]:
         return content_tokens(self.text, self.spans)
 
@@ -141,6 +144,7 @@ class _Piece:
 class _Engine:
     pid: int
     tokenizer: Tokenizer
+    words: WordTable
     session: InferenceSession
     pool: ThreadPoolExecutor
     asked: threading.Semaphore  # more questions at a time than cores would only slow each other
@@ -156,7 +160,7 @@ class _Engine:
     def run(self, pieces: Sequence[_Piece]) -> list[_Result]:
         """Each piece's vector and the vectors of its content tokens."""
         ids, mask = self._inputs(pieces)
-        feed = {"input_ids": ids, "attention_mask": mask}
+        feed = {"words": self.words.vectors(ids), "attention_mask": mask}
         vectors, tokens = self.session.run(["vector", "tokens"], feed)
         if not np.isfinite(vectors).all():
             raise ModelInvalid("The model gave a vector that is not a number; build it again.")
@@ -182,6 +186,7 @@ def _open_engine(folder: Path, device: Device, threads: int) -> _Engine:
     return _Engine(
         pid=os.getpid(),
         tokenizer=tokenizer,
+        words=WordTable(folder / WORDS),
         session=session,
         pool=ThreadPoolExecutor(threads if on_cpu else 1, thread_name_prefix="embed"),
         asked=threading.Semaphore(threads),

@@ -9,7 +9,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from remanence.knowledge.extract.reading import read
 from remanence.knowledge.extract.statement import Named, NameFinder, Reader, Reading, Statement
 from remanence.knowledge.extract.wording import retold
 from remanence.model.knowledge import Claim, Entity, EntityType, FactKind, Learnt, entity_id
@@ -32,7 +31,8 @@ RECENT = 3  # people last spoken of, whom "she" may mean in the next message
 class Learner:
     """Reads memories. `entities` and `relations` can each be switched off. Thread-safe.
 
-    `refused` counts, since this was made, what did not become knowledge and why.
+    Without a `reader`, the rules read. `refused` counts, since this was made, what did not become
+    knowledge and why.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Learner:
         entities: bool = True,
         relations: bool = True,
         find_names: NameFinder | None = None,
-        reader: Reader = read,
+        reader: Reader | None = None,
         origin: str = RULES,
     ) -> None:
         self._new_id = new_id
@@ -76,7 +76,8 @@ class Learner:
         self, text: str, *, speaker: Named, at: datetime, recent: Sequence[Named] = ()
     ) -> Reading:
         """What a text says, as this learner reads."""
-        return self._reader(
+        reader = self._reader or _rules()
+        return reader(
             text,
             speaker=speaker,
             at=at,
@@ -133,6 +134,13 @@ class Learner:
 
     def _claim(self, record: MemoryRecord, said: Statement) -> Claim:
         return claim_of(record, said, str(self._new_id()), self._origin)
+
+
+def _rules() -> Reader:
+    """Loaded when something is first read: making the patterns takes a fifth of a second."""
+    from remanence.knowledge.extract.reading import read
+
+    return read
 
 
 def _in_order(records: Iterable[MemoryRecord]) -> Iterator[MemoryRecord]:

@@ -6,7 +6,6 @@ from datetime import datetime
 
 from remanence.clock import Clock
 from remanence.errors import InvalidInput
-from remanence.knowledge.extract.by_model import ModelReader
 from remanence.knowledge.extract.statement import Named, Reading
 from remanence.knowledge.learner import SELF, Learner
 from remanence.model import accept
@@ -96,4 +95,6 @@ class Learning:
             return self._learner
         if self._model is None:
             raise InvalidInput("No language model is configured; set llm_url and llm_model.")
+        from remanence.knowledge.extract.by_model import ModelReader
+
         return self._learner.reading_by(ModelReader(self._model), MODEL)

@@ -70,4 +70,6 @@ def restored(packed: list[bytes]) -> FloatArray:
 def floats_of(rows: NDArray[np.int8]) -> FloatArray:
     """The same from the bytes of each, a row each."""
     steps = np.ascontiguousarray(rows[:, :4]).view(np.float32)
-    return rows[:, 4:].astype(np.float32) * steps
+    values = rows[:, 4:].astype(np.float32)
+    values *= steps
+    return values

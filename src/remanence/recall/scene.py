@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -199,8 +200,8 @@ class Scene:
     @cached_property
     def wordiness(self) -> float:
         """0 where memories are short as in chat, 1 where they are long as in essays."""
-        low, high = np.log(CHATTY), np.log(TALKATIVE)
-        return float(np.clip((self.columns.log_characters - low) / (high - low), 0, 1))
+        low, high = math.log(CHATTY), math.log(TALKATIVE)
+        return min(max((self.columns.log_characters - low) / (high - low), 0.0), 1.0)
 
     @cached_property
     def date_match(self) -> FloatArray:

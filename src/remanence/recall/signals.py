@@ -75,9 +75,12 @@ def _range(values: FloatArray) -> tuple[float, float]:
 
 
 def _centre(scenes: Sequence[Scene], first: FloatArray) -> FloatArray:
-    vectors = np.concatenate([s.vectors for s in scenes])
     leaders = np.argsort(-first, kind="stable")[:LEADERS]
-    centre = vectors[leaders].mean(axis=0)
+    if len(scenes) == 1:
+        found = scenes[0].vectors[leaders]
+    else:
+        found = np.concatenate([s.vectors for s in scenes])[leaders]
+    centre = found.mean(axis=0)
     return figures_of(centre / max(float(np.linalg.norm(centre)), 1e-6))
 
 

@@ -45,6 +45,7 @@ def settle() -> None:
     """Let the collector pass over what was made at the start: it stays as long as the server."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @asynccontextmanager

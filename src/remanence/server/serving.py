@@ -31,6 +31,7 @@ from remanence.server.wire import Wire
 
 GRACE_S = 30  # for calls under way when the server is told to stop
 LAST_S = 10  # more, for work that nobody waits for any more
+IDLE_S = 65  # longer than clients and proxies keep a connection: so they close it, not we
 BACKLOG = 2048
 DESCRIPTORS = 4_096
 CONNECTIONS = 1_000  # at one process, so that it never runs out of descriptors
@@ -186,6 +187,7 @@ def listening(settings: Settings) -> dict[str, Any]:
         "log_config": None,
         "access_log": False,
         "server_header": False,
+        "timeout_keep_alive": IDLE_S,
         "timeout_graceful_shutdown": GRACE_S,
         "timeout_worker_healthcheck": GRACE_S,
         "http": Wire,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import httpx
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -15,6 +14,9 @@ from remanence.errors import LanguageModelError
 from remanence.server.proxy.heard import BROKE, Heard
 from remanence.server.proxy.refusing import refusal
 from remanence.server.proxy.upstream import Upstream, passed
+
+if TYPE_CHECKING:
+    import httpx
 
 _log = logging.getLogger(__name__)
 
@@ -64,6 +66,8 @@ class Relay(Response):
             await response.aclose()
 
     async def _body(self, response: httpx.Response, send: Send, heard: Heard) -> None:
+        import httpx
+
         try:
             async for chunk in response.aiter_raw():
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})

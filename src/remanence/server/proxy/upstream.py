@@ -6,15 +6,17 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
-
-import httpx
+from typing import TYPE_CHECKING
 
 from remanence.config import Settings
 from remanence.errors import ConfigError, LanguageModelError
 
+if TYPE_CHECKING:
+    import httpx  # 5 MB, and most servers pass no chats on: loaded where there is an upstream
+
 CHAT, MODELS = "/chat/completions", "/models"
 CONNECT_S = 10.0
-CONNECTIONS = httpx.Limits(max_connections=512, max_keepalive_connections=32)
+CONNECTIONS, IDLE = 512, 32
 # Of an answer. Not its cookies, nor who may read it from a page: that is for this server to say.
 PASSED = frozenset(
     {
@@ -35,9 +37,7 @@ class Upstream:
     def __init__(self, settings: Settings) -> None:
         self._url = _checked_url(settings.upstream_url)
         self._key = _checked_key(settings.upstream_key)
-        self._timeout = httpx.Timeout(
-            settings.llm_timeout_s, connect=min(CONNECT_S, settings.llm_timeout_s)
-        )
+        self._wait_s = settings.llm_timeout_s
         self._client: httpx.AsyncClient | None = None
 
     @property
@@ -51,9 +51,11 @@ class Upstream:
         if self._url is None:
             yield
             return
+        import httpx
+
         async with httpx.AsyncClient(
-            timeout=self._timeout,
-            limits=CONNECTIONS,
+            timeout=self._timeout(),
+            limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=IDLE),
             follow_redirects=False,
             trust_env=not _is_local(self._url),
         ) as self._client:
@@ -63,6 +65,8 @@ class Upstream:
         self, method: str, path: str, accept: str, content: bytes | None = None
     ) -> httpx.Request:
         """A request to the endpoint."""
+        import httpx
+
         assert self._url is not None
         headers = {"accept": accept, "accept-encoding": "identity", "user-agent": "remanence"}
         if content is not None:
@@ -71,11 +75,13 @@ class Upstream:
             headers["authorization"] = f"Bearer {self._key}"
         url = self._url.copy_with(path=self._url.path + path)
         # As an extension, because a request that no client built has no limit of time.
-        extensions = {"timeout": self._timeout.as_dict()}
+        extensions = {"timeout": self._timeout().as_dict()}
         return httpx.Request(method, url, headers=headers, content=content, extensions=extensions)
 
     async def send(self, request: httpx.Request) -> httpx.Response:
         """The answer once its head is here; `LanguageModelError` if there is none."""
+        import httpx
+
         if self._client is None:
             raise LanguageModelError("The server is starting or shutting down; try again.")
         try:
@@ -93,6 +99,11 @@ class Upstream:
             )
         return response
 
+    def _timeout(self) -> httpx.Timeout:
+        import httpx
+
+        return httpx.Timeout(self._wait_s, connect=min(CONNECT_S, self._wait_s))
+
 
 def passed(headers: httpx.Headers) -> list[tuple[str, str]]:
     """The headers of an answer that are passed on."""
@@ -106,6 +117,8 @@ def passed(headers: httpx.Headers) -> list[tuple[str, str]]:
 def _checked_url(given: str) -> httpx.URL | None:
     if not given.strip():
         return None
+    import httpx
+
     try:
         url = httpx.URL(given.strip())
         good = url.scheme in ("http", "https") and bool(url.host)
