@@ -18,6 +18,8 @@ from remanence.operations.routes import Grant, needs, routes
 from remanence.server.mcp.tools import PROFILES, tools_of
 from remanence.testing.serving import Served, serving
 
+from .test_server_access import GRANTS, allowed, only_tells
+
 READING = {"search_memories", "get_memories", "get_memory", "get_context"}
 HELLO = {
     "jsonrpc": "2.0",
@@ -162,23 +164,42 @@ def test_an_unknown_tool_is_an_error_of_the_protocol(served: Served) -> None:
     asked(served, served.key(name="u"), work)
 
 
-@pytest.mark.parametrize("grants", [("read",), ("read", "write"), ("admin",)])
-def test_of_all_operations_a_key_sees_those_it_may_run(grants: tuple[str, ...]) -> None:
-    allowed = set(Grant) if "admin" in grants else {Grant(each) for each in grants}
-    wanted = {
-        route.operation.name.replace(".", "_")
-        for route in routes()
-        if needs(route.operation) in allowed and route.operation.scope is not Scoping.STORE
-    }
+@pytest.fixture(scope="module")
+def full() -> Iterator[Served]:
     with serving(tools="full") as server:
+        server.key(name="first")
+        yield server
 
-        async def work(client: Client) -> None:
-            assert {tool.name for tool in (await client.list_tools()).tools} == wanted
-            refused = await client.call_tool("compact", {})
-            assert refused.is_error
-            assert refused.structured_content is None
 
-        asked(server, server.key(*grants), work)
+def told(server: Served, key: str, method: str, **params: Any) -> dict[str, Any]:
+    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    headers = {**ACCEPT, "Authorization": f"Bearer {key}"}
+    answer = httpx.post(f"{server.url}/mcp", json=message, headers=headers, timeout=30)
+    found: dict[str, Any] = answer.raise_for_status().json()["result"]
+    return found
+
+
+@pytest.mark.parametrize("grants", GRANTS, ids=lambda some: "+".join(sorted(some)))
+def test_every_operation_lets_in_whom_it_lets_in_elsewhere(
+    grants: set[Grant], full: Served
+) -> None:
+    """The matrix of scopes that tests/integration/test_server_access.py has for routes."""
+    own, key = frozenset(grants), full.key(*grants)
+    seen = {tool["name"] for tool in told(full, key, "tools/list")["tools"]}
+    for route in routes():
+        name, of_all = (
+            route.operation.name.replace(".", "_"),
+            route.operation.scope is Scoping.STORE,
+        )
+        may = allowed(own, needs(route.operation)) and not of_all
+        assert (name in seen) == may, name
+        may = may and (allowed(own, Grant.READ) or not only_tells(route))
+        answer = told(full, key, "tools/call", name=name, arguments={})
+        said = " ".join(part.get("text", "") for part in answer["content"])
+        refused = bool(answer.get("isError")) and ("scope `" in said or "operator" in said)
+        assert refused != may, (name, said)
+        assert not refused or answer.get("structuredContent") is None
+    assert seen <= {route.operation.name.replace(".", "_") for route in routes()}
 
 
 def test_hints_follow_from_the_operations() -> None:

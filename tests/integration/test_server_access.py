@@ -52,7 +52,7 @@ def path_of(route: Route) -> str:
     return route.path.replace("{id}", UNKNOWN).replace("{label}", "human")
 
 
-def _only_tells(route: Route) -> bool:
+def only_tells(route: Route) -> bool:
     """Whether it says by default what it would do: that is reading too."""
     asked = {each.name: each.default for each in fields(route.operation.request)}
     return asked.get("dry_run") is True
@@ -67,7 +67,7 @@ class TestScopes:
     def test_a_route_lets_in_whom_its_operation_lets_in(
         self, route: Route, server: Served, keys: dict[frozenset[Grant], str]
     ) -> None:
-        wanted = [needs(route.operation), *([Grant.READ] if _only_tells(route) else [])]
+        wanted = [needs(route.operation), *([Grant.READ] if only_tells(route) else [])]
         of_all = route.operation.scope is Scoping.STORE
         for grants, key in keys.items():
             status = call(server, route.method, path_of(route), key).status_code
