@@ -14,7 +14,7 @@ from remanence.model.memory import Related
 from remanence.ports.store import Archive, Links
 
 DUE = 1_000
-HELD = 100_000
+HELD = 20_000  # 4 MB
 HELD_PAIRS = 10_000
 
 TOGETHER = "used_together"

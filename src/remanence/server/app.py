@@ -39,6 +39,7 @@ from remanence.server.metrics import Metrics
 from remanence.server.once import Once
 from remanence.server.problems import MEDIA_TYPE, Problem, problem_of
 from remanence.server.proxy import add_proxy
+from remanence.server.regularly import regularly
 from remanence.server.rest.admin import add_admin
 from remanence.server.rest.also import add_also
 from remanence.server.rest.openapi import document
@@ -51,6 +52,7 @@ from remanence.text.redaction import redactor
 from remanence.version import __version__
 
 _NOT_ALLOWED, _TOO_LARGE = 405, 413
+USES_S = 5.0  # how often it is written what searches returned
 _CORS: dict[str, Any] = {
     "allow_methods": ["GET", "POST", "PUT", "PATCH", "DELETE"],
     "allow_headers": ["authorization", "content-type", "idempotency-key", "if-match", "x-api-key"],
@@ -122,6 +124,7 @@ def make_app(
         once=Once(store, clock),
     )
     app.state.closing.append(lambda _: trimming())
+    app.state.closing.append(lambda _: regularly(USES_S, tenants.write_uses))
     _add_dialects(app)
     _add_problems(app)
     app.add_middleware(ForTenants)

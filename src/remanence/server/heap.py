@@ -6,13 +6,14 @@ memories and four threads that was 12 MB of nothing.
 
 from __future__ import annotations
 
-import asyncio
 import ctypes
 import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import cache
 from typing import Any
+
+from remanence.server.regularly import regularly
 
 EVERY_S = 20.0
 _M_ARENA_MAX = -8
@@ -52,16 +53,5 @@ def settle() -> None:
 async def trimming() -> AsyncIterator[None]:
     """Trim now and then, for as long as the server runs."""
     settle()
-    task = asyncio.create_task(_now_and_then())
-    try:
+    async with regularly(EVERY_S, trim):
         yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-
-
-async def _now_and_then() -> None:
-    while True:
-        await asyncio.sleep(EVERY_S)
-        await asyncio.to_thread(trim)

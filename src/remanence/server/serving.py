@@ -191,5 +191,6 @@ def listening(settings: Settings) -> dict[str, Any]:
         "timeout_graceful_shutdown": GRACE_S,
         "timeout_worker_healthcheck": GRACE_S,
         "http": Wire,
+        "ws": "none",
         "limit_concurrency": CONNECTIONS,
     }

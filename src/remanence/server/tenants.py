@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from contextlib import suppress
 
-from remanence.errors import Forbidden
+from remanence.errors import Closed, Forbidden
 from remanence.memory import Memory
 from remanence.server.access.names import is_reserved
 
@@ -32,6 +33,14 @@ class Tenants:
                 self._views.move_to_end(tenant)
                 return view
         return self._opened(tenant)
+
+    def write_uses(self) -> None:
+        """Write what was noted of uses for each tenant; searches themselves never write."""
+        with self._lock:
+            views = list(self._views.values())
+        with suppress(Closed):
+            for each in (self.memory, *views):
+                each.write_uses()
 
     def close(self) -> None:
         """Close every view, and the memory itself."""
