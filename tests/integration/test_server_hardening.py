@@ -213,7 +213,7 @@ class TestFairness:
         threads = [threading.Thread(target=add) for _ in range(8)]
         for thread in threads:
             thread.start()
-        for _ in range(3):
+        for _ in range(server.app.state.settings.calls):
             assert begun.acquire(timeout=LONG_S)
         try:
             asked = httpx.post(url, json={"text": "y"}, headers=bearer(modest), timeout=5)
