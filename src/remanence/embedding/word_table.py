@@ -18,7 +18,7 @@ class WordTable:
     """Rows by number: bytes as `quantised` lays a vector out, or plain floats.
 
     The model could hold it, mapped into memory. But the system maps what lies around each row as
-    well: after a thousand questions 12 MB of it were in memory, of which they had used 0.5.
+    well: after some thousand questions all 12 MB of it were in memory, and a word takes 388 bytes.
     """
 
     def __init__(self, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Notes of use: what was recalled, when and beside what, kept until a write can take them along."""
+"""Notes of use: what was recalled, when and beside what, kept until somebody writes them down."""
 
 from __future__ import annotations
 

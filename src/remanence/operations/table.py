@@ -39,7 +39,7 @@ LEFT_OUT = {
     "learn.trained": "sleep calls it for the time of its night",
     "learn.trim": "sleep calls it; the feedback that is kept is bounded",
     "learn.unlearn": "the memory calls it when memories are erased",
-    "write_uses": "the memory calls it whenever it writes; a server that lets a view go does too",
+    "write_uses": "the memory calls it whenever it writes, a server every few seconds",
     "snapshot": "short for `snapshots.take`",
     "tuning.unlearn": "the memory calls it when memories are erased",
     "sessions.push": "conversations call it when messages were stored",

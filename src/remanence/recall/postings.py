@@ -44,8 +44,8 @@ class Posting:
 class KnownPostings:
     """The postings of the terms asked for last, as long as a partition stays as it is.
 
-    Questions share their words: of 100,000 made-up memories, 2 MB save three quarters of the
-    reading. Thread-safe.
+    Questions share their words: with 100,000 made-up memories, 2 MB of them halve the time that
+    reading takes. Thread-safe.
     """
 
     def __init__(self, columns: Columns, budget_bytes: int) -> None:

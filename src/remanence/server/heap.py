@@ -43,7 +43,7 @@ def trim() -> None:
 
 
 def settle() -> None:
-    """Let the collector pass over what was made at the start: it stays as long as the server."""
+    """Let the collector begin, and pass over what was made before: it stays with the server."""
     gc.collect()
     gc.freeze()
     gc.enable()
