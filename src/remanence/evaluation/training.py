@@ -20,6 +20,9 @@ from remanence.recall.scene import Scene
 from remanence.recall.signals import SIGNALS, WORDY, extents_of, measure
 
 # A LongMemEval corpus has one question, a LoCoMo conversation some two hundred.
+# Learned from the pools of searches for this many: more than most ask for, so that there is much to
+# tell apart.
+WIDE = 50
 DATASET_WEIGHT = {"longmemeval": 15.0}
 # The same turns as if each stood alone, so that the ranker is sane where there is no conversation.
 ALONE = " alone"
@@ -84,7 +87,7 @@ def _samples(
 ) -> Iterator[Sample]:
     """The question's pool as it is, and once more as if every turn stood alone."""
     query = query_of(
-        probe.question, tenant=memory.tenant, clock_now=probe.now, user_id=corpus.name, limit=10
+        probe.question, tenant=memory.tenant, clock_now=probe.now, user_id=corpus.name, limit=WIDE
     )
     [scene] = memory.parts.recall.scenes(query)
     keys = scene.columns.key[scene.rows].tolist()

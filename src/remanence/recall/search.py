@@ -172,7 +172,7 @@ class Recall:
         asked = question.in_voice_of(columns.lexicons.speakers.names[n] for n in people)
         embedded = wordings.embedded(asked.text)
         nearest = self._nearest(query, columns, mask, embedded, partition)
-        size = max(POOL, query.limit * 3 // 2)
+        size = max(POOL, query.limit * 3)
         times = _in_period(columns, mask, question)
         graph = _reached(view, question)
         lures = Lures(times, people, graph)

@@ -1,0 +1,79 @@
+"""Recall in a crowd: questions about conversations that stand among 100,000 other memories.
+
+    python bench/crowd.py --data FOLDER --work crowd
+
+The crowd is the one of bench/search_load.py: synthetic turns with made-up vectors and codes. All
+conversations of the question sets in FOLDER (those with speakers, such as LoCoMo's) are added to
+it as one person's, in sessions of their own, and every question is put to the whole. The store is
+made once in `--work` and used again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.progress import track
+
+from remanence.evaluation.datasets import Corpus, Probe, load_corpora
+from remanence.evaluation.run import Outcome
+from search_load import opened, prepared
+from speed import about
+
+LIMIT = 10
+SHOWN = ("rec@5", "rec@10", "ndcg@10", "mrr", "session all@5")
+
+
+def main() -> None:
+    given = arguments()
+    prepared(given)
+    corpora = [c for path in sorted(given.data.iterdir()) for c in load_corpora(path)]
+    spoken = [c for c in corpora if c.probes and all(turn.speaker for turn in c.turns)]
+    with opened(given) as memory:
+        if memory.count() == given.size:
+            for number, corpus in enumerate(track(spoken, "adding")):
+                add(memory, corpus, f"{number}:")
+        probes = [(f"{n}:", probe) for n, c in enumerate(spoken) for probe in c.probes]
+        asked = [asked_of(memory, mark, probe) for mark, probe in track(probes, "asking")]
+        told: dict[str, Any] = {"about": about(given), "memories": memory.count()}
+    figures = [outcome.figures() for outcome in asked]
+    told["questions"] = len(figures)
+    told |= {name: round(float(np.mean([f[name] for f in figures])), 4) for name in SHOWN}
+    print(json.dumps(told, indent=1))
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True, help="a folder of question sets")
+    parser.add_argument("--work", type=Path, required=True, help="folder of the store")
+    parser.add_argument("--size", type=int, default=100_000, help="of the crowd")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.set_defaults(switch_ms=None)
+    return parser.parse_args()
+
+
+def add(memory: Any, corpus: Corpus, mark: str) -> None:
+    """Add a conversation; its ids are marked, since each counts its sessions from one."""
+    for session, turns in groupby(corpus.turns, key=lambda turn: turn.session):
+        said = [turn.message() | {"id": mark + turn.id} for turn in turns]
+        memory.add_messages(said, session_id=mark + session)
+
+
+def asked_of(memory: Any, mark: str, probe: Probe) -> Outcome:
+    """What is found for a question."""
+    hits = memory.search(probe.question, limit=LIMIT, now=probe.now)
+    return Outcome(
+        system="remanence",
+        dataset="crowd",
+        probe=probe,
+        turns=tuple(str(hit.memory.external_id).removeprefix(mark) for hit in hits),
+        sessions=tuple(str(hit.memory.session_id).removeprefix(mark) for hit in hits),
+    )
+
+
+if __name__ == "__main__":
+    main()
