@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +14,15 @@ from numpy.typing import NDArray
 from remanence.errors import ModelInvalid
 from remanence.model.embedding import FloatArray, floats_of
 
+KEPT = 2_000  # words, less than 1 MB
+
 
 class WordTable:
     """Rows by number: bytes as `quantised` lays a vector out, or plain floats.
 
     The model could hold it, mapped into memory. But the system maps what lies around each row as
     well: after some thousand questions all 12 MB of it were in memory, and a word takes 388 bytes.
+    The last words are kept: each read lets go of the interpreter, and other threads then take it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -26,25 +30,29 @@ class WordTable:
         try:
             with path.open("rb") as file:
                 npy.read_magic(file)
-                self._shape, _, self._dtype = npy.read_array_header_1_0(file)
+                shape, _, self._dtype = npy.read_array_header_1_0(file)
                 self._begin = file.tell()
+            self._size = shape[1] * self._dtype.itemsize
             self._file = os.open(path, os.O_RDONLY)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, IndexError) as error:
             raise ModelInvalid(f"{path} cannot be read as a table of words: {error}") from error
         weakref.finalize(self, os.close, self._file)
+        self._row = lru_cache(KEPT)(self._read)
 
     def vectors(self, numbers: NDArray[np.int64]) -> FloatArray:
         """The vectors of these words: one more axis than the numbers have."""
-        wanted, places = np.unique(numbers, return_inverse=True)
-        size = self._shape[1] * self._dtype.itemsize
-        found = [os.pread(self._file, size, self._begin + n * size) for n in wanted.tolist()]
-        if any(len(row) != size for row in found):
+        found = b"".join(map(self._row, numbers.ravel().tolist()))
+        rows = np.frombuffer(found, self._dtype).reshape(numbers.size, -1)
+        vectors: FloatArray = floats_of(rows) if rows.dtype == np.int8 else rows
+        return vectors.reshape(*numbers.shape, -1)
+
+    def _read(self, number: int) -> bytes:
+        row = os.pread(self._file, self._size, self._begin + number * self._size)
+        if len(row) != self._size:
             raise ModelInvalid(
                 f"{self._path} lacks words that the tokenizer knows; build it again."
             )
-        rows = np.frombuffer(b"".join(found), self._dtype).reshape(len(wanted), -1)
-        vectors: FloatArray = floats_of(rows) if rows.dtype == np.int8 else rows
-        return vectors[places].reshape(*numbers.shape, -1)
+        return row
 
 
 def save_words(path: Path, table: FloatArray, *, quantised: bool) -> None:

@@ -19,10 +19,10 @@ from remanence.recall.columns import ALONE as NO_SESSION
 from remanence.recall.scene import Scene
 from remanence.recall.signals import SIGNALS, WORDY, extents_of, measure
 
-# A LongMemEval corpus has one question, a LoCoMo conversation some two hundred.
 # Learned from the pools of searches for this many: more than most ask for, so that there is much to
 # tell apart.
 WIDE = 50
+# A LongMemEval corpus has one question, a LoCoMo conversation some two hundred.
 DATASET_WEIGHT = {"longmemeval": 15.0}
 # The same turns as if each stood alone, so that the ranker is sane where there is no conversation.
 ALONE = " alone"

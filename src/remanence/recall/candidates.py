@@ -17,6 +17,7 @@ BY_WORDS = 200
 BY_TIME = 100
 BY_GRAPH = 50
 LEADERS = 40
+AROUND = np.array([[-2], [-1], [1], [2]])
 POOL = 80
 
 # What the pool is chosen by, each divided by its maximum: the own vector counts fully. Learned from
@@ -28,6 +29,7 @@ PREVIOUS_SHARE = 0.25
 TIME_SHARE = 0.5
 SPEAKER_SHARE = 0.4
 GRAPH_SHARE = 0.3
+_SHARES = np.array([1, WORDS_SHARE, SESSION_SHARE, PREVIOUS_SHARE])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,8 +97,8 @@ def _gather(
     by_graph = _largest(lures.graph.astype(np.float64), BY_GRAPH)
     leaders = np.concatenate([by_words[:LEADERS], by_vector[:LEADERS]])
     leaders = leaders[leaders >= 0]
-    around = [columns.neighbours(leaders, offset) for offset in (-2, -1, 1, 2)]
-    rows = np.unique(np.concatenate([by_words, by_vector, recent, by_graph, *around]))
+    around = columns.neighbours(leaders, AROUND).ravel()
+    rows = np.unique(np.concatenate([by_words, by_vector, recent, by_graph, around]))
     rows = rows[rows >= 0]
     return np.asarray(rows[allowed[rows]], np.int64)
 
@@ -116,13 +118,7 @@ def _promise(
     before = columns.neighbours(rows, -1)
     previous = np.where(before >= 0, words.totals[before], 0)
     session = session_values(columns, rows, words.sessions)
-    return np.asarray(
-        share_of_best(dense)
-        + WORDS_SHARE * share_of_best(words.totals[rows])
-        + SESSION_SHARE * share_of_best(session)
-        + PREVIOUS_SHARE * share_of_best(previous),
-        np.float64,
-    )
+    return _SHARES @ shares_of_best(np.stack([dense, words.totals[rows], session, previous]))
 
 
 def _lured(columns: Columns, rows: Rows, lures: Lures) -> NDArray[np.float64]:
@@ -152,10 +148,10 @@ def session_values(columns: Columns, rows: Rows, by_session: FloatArray) -> Floa
     return np.where(session >= 0, by_session[session], np.float32(0))
 
 
-def share_of_best(values: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Each value as a part of the largest; all zero when nothing is above zero."""
-    best = float(values.max(initial=0))
-    return np.maximum(values, 0) / best if best > 0 else np.zeros_like(values)
+def shares_of_best(lines: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Each value as a part of the largest of its line; all zero when none is above zero."""
+    best = lines.max(axis=1, initial=0, keepdims=True)
+    return np.maximum(lines, 0) / np.where(best > 0, best, 1)
 
 
 def _filled(columns: Columns, allowed: NDArray[np.bool_], chosen: Rows, least: int) -> Rows:

@@ -137,8 +137,13 @@ class Columns:
         """Row numbers of these keys, -1 for a key that is not here."""
         return self.places.rows_of(keys)
 
-    def neighbours(self, rows: NDArray[np.int64], offset: int) -> NDArray[np.int64]:
-        """The row so many turns later in the same conversation, -1 where there is none."""
+    def neighbours(
+        self, rows: NDArray[np.int64], offset: int | NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """The row so many turns later in the same conversation, -1 where there is none.
+
+        With several offsets, one below the other, a line of rows for each.
+        """
         moved = rows + offset
         moved[(moved < 0) | (moved >= len(self))] = -1
         session = self.session[rows]

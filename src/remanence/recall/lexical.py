@@ -80,10 +80,12 @@ class WordScores:
     @cached_property
     def sessions(self) -> FloatArray:
         """The word score of every session of the partition."""
-        score = np.zeros(len(self._columns.session_terms), np.float32)
-        for posting in self.postings:
-            score[posting.sessions] += posting.session_scores
-        return score
+        known = len(self._columns.session_terms)
+        if not self.postings:
+            return np.zeros(known, np.float32)
+        sessions = np.concatenate([p.sessions for p in self.postings])
+        scores = np.concatenate([p.session_scores for p in self.postings])
+        return np.bincount(sessions, scores, minlength=known).astype(np.float32)
 
 
 def word_scores(

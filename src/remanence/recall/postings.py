@@ -153,5 +153,5 @@ def _starts(ascending: NDArray[np.signedinteger]) -> Rows:
 def _bm25(
     counts: NDArray[np.floating], lengths: NDArray[np.integer], average: float, idf: float
 ) -> FloatArray:
-    norm = K1 * (1 - B + B * lengths / average)
-    return (idf * counts * (K1 + 1) / (counts + norm)).astype(np.float32)
+    norm = lengths * (K1 * B / average) + K1 * (1 - B)
+    return (counts * (idf * (K1 + 1)) / (counts + norm)).astype(np.float32)

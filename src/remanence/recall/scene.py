@@ -25,6 +25,7 @@ LEADING = 3
 CHATTY = 100
 TALKATIVE = 500
 WINDOW = (-2, -1, 0, 1, 2)
+_WINDOW = np.array(WINDOW)[:, None]
 STRETCH = (-3, -2, -1, 1)
 DAY = 86_400_000_000
 # A time said more vaguely than in so many days, or than so often the question's own, says little.
@@ -66,8 +67,10 @@ class Scene:
     @cached_property
     def windows(self) -> FloatArray:
         """Term scores (terms, window, pool) of the turns around each memory of the pool."""
-        rows = np.concatenate([self.around(n) for n in WINDOW])
-        return self.words.values(rows).reshape(-1, len(WINDOW), len(self.rows))
+        rows = self.columns.neighbours(self.rows, _WINDOW)
+        rows[WINDOW.index(0)] = self.rows
+        self._neighbours.update(zip(WINDOW, rows, strict=True))
+        return self.words.values(rows.ravel()).reshape(-1, len(WINDOW), len(self.rows))
 
     @cached_property
     def window(self) -> dict[int, FloatArray]:
@@ -96,7 +99,7 @@ class Scene:
 
     @cached_property
     def _words(self) -> dict[int, FloatArray]:
-        return {n: figures_of(found.sum(axis=0)) for n, found in self.window.items()}
+        return dict(zip(WINDOW, figures_of(self.windows.sum(axis=0)), strict=True))
 
     def words_at(self, offset: int) -> FloatArray:
         """The word score of the turn at that distance."""
