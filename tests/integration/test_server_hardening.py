@@ -252,6 +252,25 @@ class TestFairness:
         await asyncio.gather(*asked)
 
     @run
+    async def test_tenants_take_turns(self) -> None:
+        calls, go_on, done = Calls(1), threading.Event(), list[str]()
+
+        def work(name: str) -> None:
+            go_on.wait(LONG_S)
+            done.append(name)
+
+        asked = [calls.run(work, f"{who}{n}", who=who) for who in "abc" for n in range(3)]
+        waiting = [asyncio.ensure_future(one) for one in asked]
+        await asyncio.sleep(0)
+        go_on.set()
+        await asyncio.gather(*waiting)
+        calls.close()
+        places = [[done.index(f"{who}{n}") for n in range(3)] for who in "abc"]
+        assert all(place == sorted(place) for place in places)
+        # Two threads: whoever is third in line is not behind all that the first two want.
+        assert done.index("c0") < max(done.index("a2"), done.index("b2"))
+
+    @run
     async def test_errors_reach_whoever_waits(self) -> None:
         calls = Calls(1)
         with pytest.raises(ZeroDivisionError):

@@ -7,6 +7,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from functools import partial
@@ -69,19 +70,21 @@ class _Call:
     done: asyncio.Future[Any]
     tenant: str | None
 
-    def finish(self) -> None:
-        """Do it, in a thread, and have the event loop tell whoever waits."""
+    def do(self) -> Callable[[], None]:
+        """Do it, in a thread; what comes back tells whoever waits, in the event loop."""
         try:
-            tell = partial(self.done.set_result, self.work())
+            return partial(self.done.set_result, self.work())
         except BaseException as error:
-            tell = partial(self.done.set_exception, error)
-        loop = self.done.get_loop()
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(self._told, tell)
+            return partial(self.done.set_exception, error)
 
-    def _told(self, tell: Callable[[], None]) -> None:
+    def tell(self, how: Callable[[], None]) -> None:
+        """Have the event loop tell whoever waits."""
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self.done.get_loop().call_soon_threadsafe(self._told, how)
+
+    def _told(self, how: Callable[[], None]) -> None:
         if not self.done.cancelled():
-            tell()
+            how()
             self.done.exception()  # if nobody waits any more, nobody need be warned
 
 
@@ -131,8 +134,9 @@ class _Lane:
     def _work(self) -> None:
         """What a thread does, as long as there is something to do."""
         while call := self._taken():
-            call.finish()
+            how = call.do()
             self._over(call.tenant)
+            call.tell(how)
 
     def _taken(self) -> _Call | None:
         with self._lock:
