@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -31,12 +32,14 @@ SHOWN = ("rec@5", "rec@10", "ndcg@10", "mrr", "session all@5")
 def main() -> None:
     given = arguments()
     prepared(given)
-    corpora = [c for path in sorted(given.data.iterdir()) for c in load_corpora(path)]
-    spoken = [c for c in corpora if c.probes and all(turn.speaker for turn in c.turns)]
+    corpora = [corpus for corpus in load_corpora(given.data) if corpus.probes]
+    spoken = [c for c in corpora if all(turn.speaker for turn in c.turns)]
     with opened(given) as memory:
         if memory.count() == given.size:
             for number, corpus in enumerate(track(spoken, "adding")):
                 add(memory, corpus, f"{number}:")
+        if memory.count() != given.size + sum(len(corpus.turns) for corpus in spoken):
+            sys.exit(f"{given.work} does not hold all conversations; remove it and start again.")
         probes = [(f"{n}:", probe) for n, c in enumerate(spoken) for probe in c.probes]
         asked = [asked_of(memory, mark, probe) for mark, probe in track(probes, "asking")]
         told: dict[str, Any] = {"about": about(given), "memories": memory.count()}

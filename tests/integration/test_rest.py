@@ -87,6 +87,23 @@ class TestPages:
             problem(client.get(f"/v1/memories?{query}"), 400, "malformed")
 
 
+class TestDeleting:
+    def test_what_was_deleted_is_not_there(self, client: httpx.Client) -> None:
+        id = ok(client.post("/v1/memories", json={"text": "not for long"}))["id"]
+        problem(client.delete(f"/v1/memories/{id}", params={"erase": "false"}), 400, "malformed")
+        assert ok(client.delete(f"/v1/memories/{id}"))["erased"]
+        for path in ("", "/history", "/related", "/sources"):
+            problem(client.get(f"/v1/memories/{id}{path}"), 404, "not-found")
+        [receipt] = ok(client.get("/v1/erasures", params={"limit": 1}))["erasures"]
+        assert receipt["ids"] == [id]
+
+    def test_what_was_forgotten_can_come_back(self, client: httpx.Client) -> None:
+        id = ok(client.post("/v1/memories", json={"text": "for a while"}))["id"]
+        ok(client.post("/v1/memories/forget", json={"id": [id]}))
+        assert ok(client.get(f"/v1/memories/{id}"))["state"] == "archived"
+        assert ok(client.patch(f"/v1/memories/{id}", json={"state": "active"}))["id"] == id
+
+
 class TestRepeats:
     def test_a_memory_is_added_once(self, client: httpx.Client) -> None:
         self.check(client, "/v1/memories", {"text": "once only", "user_id": "repeats"})
@@ -101,6 +118,9 @@ class TestRepeats:
         assert ok(block) == ok(again)
         assert again.headers["etag"] == block.headers["etag"]
         assert ok(client.get("/v1/blocks/repeats"))["version"] == 2
+        for more in ({}, {"if-match": '"2"'}):  # a key that is taken is no version that passed
+            told = {"json": {"text": "y"}, "headers": key("app") | more}
+            problem(client.post("/v1/blocks/repeats/append", **told), 409, "conflict")
 
     @staticmethod
     def check(client: httpx.Client, path: str, body: dict[str, Any]) -> None:
@@ -162,7 +182,7 @@ class TestRepeats:
             ok(http.post("/v1/blocks", json={"label": "b", "value": secret}, headers=key("b")))
             assert secret.encode() in everything(tmp_path)
             ok(http.delete("/v1/blocks/b", params={"erase": "true"}))
-            ok(http.delete(path, params={"erase": "true"}))
+            ok(http.delete(path))
         assert b"swordfish" not in everything(tmp_path)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from remanence.errors import ModelInvalid
 from remanence.model.embedding import FloatArray, floats_of
 
-KEPT = 2_000  # words, less than 1 MB
+KEPT = 2_000  # words, about 1 MB
 
 
 class WordTable:
@@ -26,18 +26,17 @@ class WordTable:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
         try:
             with path.open("rb") as file:
                 npy.read_magic(file)
                 shape, _, self._dtype = npy.read_array_header_1_0(file)
-                self._begin = file.tell()
-            self._size = shape[1] * self._dtype.itemsize
+                begin = file.tell()
             self._file = os.open(path, os.O_RDONLY)
-        except (OSError, ValueError, IndexError) as error:
+        except (OSError, ValueError) as error:
             raise ModelInvalid(f"{path} cannot be read as a table of words: {error}") from error
         weakref.finalize(self, os.close, self._file)
-        self._row = lru_cache(KEPT)(self._read)
+        read = partial(_read, path, self._file, begin, shape[1] * self._dtype.itemsize)
+        self._row = lru_cache(KEPT)(read)
 
     def vectors(self, numbers: NDArray[np.int64]) -> FloatArray:
         """The vectors of these words: one more axis than the numbers have."""
@@ -46,13 +45,12 @@ class WordTable:
         vectors: FloatArray = floats_of(rows) if rows.dtype == np.int8 else rows
         return vectors.reshape(*numbers.shape, -1)
 
-    def _read(self, number: int) -> bytes:
-        row = os.pread(self._file, self._size, self._begin + number * self._size)
-        if len(row) != self._size:
-            raise ModelInvalid(
-                f"{self._path} lacks words that the tokenizer knows; build it again."
-            )
-        return row
+
+def _read(path: Path, file: int, begin: int, size: int, number: int) -> bytes:
+    row = os.pread(file, size, begin + number * size)
+    if len(row) != size:
+        raise ModelInvalid(f"{path} lacks words that the tokenizer knows; build it again.")
+    return row
 
 
 def save_words(path: Path, table: FloatArray, *, quantised: bool) -> None:

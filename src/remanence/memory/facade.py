@@ -366,6 +366,7 @@ class Memory(OpenMemory):
         if id is not None and (filters or user_id or agent_id or session_id or all_users):
             raise InvalidInput("Give ids, or a scope and filters, not both.")
         erase, dry_run = accept.truth_of("erase", erase), accept.truth_of("dry_run", dry_run)
+        actor, reason = accept.label_of("actor", actor), accept.label_of("reason", reason)
         reach = self._reach(user_id, agent_id, session_id, all_users=all_users)
         if id is not None:
             records = self._all_of([id] if isinstance(id, str) else accept.several("id", id))
@@ -381,8 +382,8 @@ class Memory(OpenMemory):
                 self._clock,
                 records,
                 alone=id is None,
-                actor=accept.label_of("actor", actor),
-                reason=accept.label_of("reason", reason),
+                actor=actor,
+                reason=reason,
             )
             self.sessions.drop([*records, *back])
         return Forgotten(records)

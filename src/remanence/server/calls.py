@@ -74,6 +74,8 @@ class _Call:
         """Do it, in a thread; what comes back tells whoever waits, in the event loop."""
         try:
             return partial(self.done.set_result, self.work())
+        except StopIteration as error:  # a future does not take it
+            return partial(self.done.set_exception, RuntimeError(repr(error)))
         except BaseException as error:
             return partial(self.done.set_exception, error)
 
@@ -117,15 +119,14 @@ class _Lane:
     def take(self, call: _Call) -> None:
         """Begin with a call, or put it behind its tenant's others."""
         with self._lock:
-            self._under_way += 1
             if call.tenant and self._begun[call.tenant] >= self._each:
                 self._queues.setdefault(call.tenant, deque()).append(call)
-                return
-            self._begin(call)
-            if self._threads > self._each:
-                return
-            self._threads += 1
-        self._pool.submit(self._work)
+            else:
+                if self._threads <= self._each:
+                    self._pool.submit(self._work)
+                    self._threads += 1
+                self._begin(call)
+            self._under_way += 1
 
     def close(self) -> None:
         """Finish everything, in whatever order."""
@@ -134,9 +135,12 @@ class _Lane:
     def _work(self) -> None:
         """What a thread does, as long as there is something to do."""
         while call := self._taken():
-            how = call.do()
-            self._over(call.tenant)
-            call.tell(how)
+            self._finish(call)
+
+    def _finish(self, call: _Call) -> None:
+        how = call.do()
+        self._over(call.tenant)
+        call.tell(how)
 
     def _taken(self) -> _Call | None:
         with self._lock:

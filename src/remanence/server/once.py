@@ -22,6 +22,14 @@ MAX_KEY = 256
 SWEEP = 20  # puts between two sweeps
 HELD = 4_096  # tenants that wait for theirs
 FIRST = 1  # the version of a document that was just put
+_NO_ANSWER = (
+    "The first call with this Idempotency-Key has no answer yet: it is still at work, "
+    "or was cut off. Look whether it was done before you repeat it with a new key."
+)
+
+
+class KeyTaken(Conflict):
+    """The key stands for another request, or for one whose answer is not known."""
 
 
 class Once:
@@ -41,23 +49,20 @@ class Once:
     def run(self, tenant: str, key: str, asked: bytes, work: Callable[[], bytes]) -> bytes:
         """What `work` answers, or answered the first time.
 
-        `Conflict` if the key was used for something else, if the first call is still at work, or
+        `KeyTaken` if it was used for something else, if the first call is still at work, or
         if it was cut off so that nobody knows whether it was done.
         """
         name = sha256(text_of("Idempotency-Key", key, MAX_KEY).encode()).hexdigest()
         address, digest = Address(shelf=Shelf.ANSWER, name=name), sha256(asked).hexdigest()
         found = self._found(tenant, address)
         if found is None:
-            self._put(tenant, address, {"asked": digest, "answer": None}, expected=0)
+            self._begin(tenant, address, digest)
             return self._worked(tenant, address, digest, work)
         if found.value["asked"] != digest:
-            raise Conflict("This Idempotency-Key was used for another request; take a new one.")
+            raise KeyTaken("This Idempotency-Key was used for another request; take a new one.")
         answer = found.value["answer"]
         if not isinstance(answer, str):
-            raise Conflict(
-                "The first call with this Idempotency-Key has no answer yet: it is still at work, "
-                "or was cut off. Look whether it was done before you repeat it with a new key."
-            )
+            raise KeyTaken(_NO_ANSWER)
         return answer.encode()
 
     def forget(self, tenant: str) -> None:
@@ -65,6 +70,12 @@ class Once:
         reach = Reach(tenant=tenant)
         while found := self._store.shelved(reach, Shelf.ANSWER, limit=1_000):
             self._store.put(tenant, [Discard(address=one.address) for one in found])
+
+    def _begin(self, tenant: str, address: Address, digest: str) -> None:
+        try:
+            self._put(tenant, address, {"asked": digest, "answer": None}, expected=0)
+        except Conflict as error:  # another call with this key came first, a moment ago
+            raise KeyTaken(_NO_ANSWER) from error
 
     def _worked(
         self, tenant: str, address: Address, digest: str, work: Callable[[], bytes]

@@ -198,9 +198,7 @@ OTHERS: Mapping[str, Callable[[Fill], Asked]] = {
         "GET",
         "/v1/memories" + _query(fill.one({"all_users": True}, {"user_id": fill.user()})),
     ),
-    "DELETE /v1/memories/{id}": lambda fill: Asked(
-        "DELETE", f"/v1/memories/{fill.id('')}" + _query(fill.one({}, {"erase": True}))
-    ),
+    "DELETE /v1/memories/{id}": lambda fill: Asked("DELETE", f"/v1/memories/{fill.id('')}"),
     "GET /v1/export": _get("/v1/export"),
     "POST /v1/import": lambda fill: Asked(
         "POST",

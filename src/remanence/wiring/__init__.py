@@ -65,7 +65,7 @@ MB = 1024 * 1024
 # How the memory budget is shared out.
 INDEX_SHARE = 0.55
 COLUMNS_SHARE = 0.25
-EMBEDDINGS_SHARE = 0.02  # some hundred questions: they come again soon or not at all
+EMBEDDINGS_SHARE = 0.02  # texts and questions, some hundred of each: they come again soon
 RESULTS_SHARE = 0.05  # when results are kept in this process
 
 

@@ -44,6 +44,7 @@ def test_weights_count() -> None:
 def test_nothing_and_loners() -> None:
     assert clusters(0, []) == []
     assert clusters(3, []) == [[0], [1], [2]]
+    assert clusters(3, [(0, 1, 0.0), (1, 2, 0.0)]) == [[0], [1], [2]]
     assert clusters(3, [(1, 1, 2.0), (0, 2, 1.0)]) == [[0, 2], [1]]
 
 

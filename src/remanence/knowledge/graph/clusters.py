@@ -41,7 +41,7 @@ def _links(count: int, edges: Iterable[Edge]) -> Weights:
 def _settle(links: Weights) -> list[int]:
     """Move each node to the neighbouring home that gains most, until nothing moves."""
     degrees = [sum(near.values()) for near in links]
-    total = sum(degrees)
+    total = sum(degrees) or 1.0  # edges that weigh nothing join nothing
     homes, loads = list(range(len(links))), list(degrees)
     for _ in range(ROUNDS):
         moved = False
@@ -69,7 +69,7 @@ def _best_home(
         if other != node:
             pull[homes[other]] += weight
     best = homes[node]
-    most = pull.get(best, 0.0) - loads[best] * degree / (total or 1.0)
+    most = pull.get(best, 0.0) - loads[best] * degree / total
     for home in sorted(pull):
         gain = pull[home] - loads[home] * degree / total
         if gain > most + LEAST_GAIN:

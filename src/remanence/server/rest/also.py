@@ -1,16 +1,18 @@
-"""Two routes that everybody tries first: list the memories, delete one."""
+"""Two routes that everybody tries first: list the memories, delete one.
+
+What was deleted is not there any more, so this erases; forgetting can be undone, and has its own.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import Response
 
-from remanence.operations.operation import given
-from remanence.operations.reading import read
+from remanence.operations.reading import Misfit, read
 from remanence.operations.recalling import Find
 from remanence.operations.remembering import Forget
 from remanence.operations.routes import Route, route_of
@@ -22,14 +24,7 @@ from remanence.server.rest.router import answered, checked
 LIST = Route(operation=route_of("find").operation, method="GET", path="/v1/memories")
 DELETE = Route(operation=route_of("forget").operation, method="DELETE", path="/v1/memories/{id}")
 NESTED = frozenset({"filters"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class One:
-    """How to forget a memory."""
-
-    erase: bool = given("remove it for good, bytes and all, instead of archiving it", False)
-    reason: str | None = given("why; kept in the history")
+ERASE = "Erase a memory for good; to archive it instead, POST to /v1/memories/forget."
 
 
 def add_also(app: FastAPI) -> None:
@@ -37,7 +32,6 @@ def add_also(app: FastAPI) -> None:
     asked = [each for each in fields(Find) if each.name not in NESTED]
     listed = [openapi.parameter(Find, each, "query") for each in asked]
     id: Schema = {**openapi.ID, "name": "id", "in": "path", "required": True}
-    how = [openapi.parameter(One, each, "query") for each in fields(One)]
     app.add_api_route(
         LIST.path, _list, methods=["GET"], **_told(LIST, "find_all", {"parameters": listed})
     )
@@ -45,7 +39,7 @@ def add_also(app: FastAPI) -> None:
         DELETE.path,
         _delete,
         methods=["DELETE"],
-        **_told(DELETE, "forget_one", {"parameters": [id, *how]}),
+        **_told(DELETE, "erase", {"parameters": [id]}) | {"summary": ERASE},
     )
 
 
@@ -57,9 +51,9 @@ async def _list(request: Request) -> Response:
 
 async def _delete(request: Request) -> Response:
     await checked(request, DELETE)
-    how = read(One, from_query(One, request))
-    id = request.path_params["id"]
-    return await answered(DELETE, request, Forget(id=(id,), erase=how.erase, reason=how.reason))
+    if request.query_params:
+        raise Misfit("DELETE takes no query: it erases the memory that the path names.")
+    return await answered(DELETE, request, Forget(id=(request.path_params["id"],), erase=True))
 
 
 def _told(route: Route, id: str, extra: Schema) -> dict[str, Any]:

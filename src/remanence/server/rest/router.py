@@ -19,6 +19,7 @@ from remanence.operations.routes import Route, routes
 from remanence.ports.store import Progress
 from remanence.server.access.caller import Caller, authorise
 from remanence.server.door import Door, is_grave
+from remanence.server.once import KeyTaken
 from remanence.server.problems import VersionPassed
 from remanence.server.rest import openapi
 from remanence.server.rest.asking import asked, key_of
@@ -48,6 +49,8 @@ def endpoint_of(route: Route) -> Endpoint:
         wanted = await asked(route, request)
         try:
             return await answered(route, request, wanted)
+        except KeyTaken:
+            raise
         except Conflict as error:
             if "if-match" in request.headers:
                 raise VersionPassed(str(error)) from error
