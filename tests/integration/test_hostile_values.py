@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
+from functools import partial
 from typing import Any
 
 import pytest
@@ -145,6 +146,15 @@ def test_labels_that_cannot_be_kept(kept: Memory, id: str, name: str, bad: str) 
     for who in ("actor", "reason"):
         refused(lambda who=who: kept.update(id, text="new", **{who: value}), match=who)
         refused(lambda who=who: kept.forget(id, **{who: value}), match=who)
+        refused(lambda who=who: kept.forget(id, erase=True, **{who: value}), match=who)
+
+
+def test_what_is_wrong_is_said_even_if_there_is_nothing_to_do(kept: Memory) -> None:
+    refused(lambda: kept.add_messages([], trust=2), match="trust")
+    refused(lambda: kept.add_messages([], session_id=""), match="session_id")
+    search = partial(kept.conversations.search, session_id="nobody's", within="window")
+    refused(lambda: search("fine", limit=10_001), match="limit")
+    refused(lambda: search("fine\0"), match="query")
 
 
 @pytest.mark.parametrize("bad", [bad for bad in TEXTS if bad not in ("nothing", "blank")])

@@ -317,6 +317,8 @@ class Memory(OpenMemory):
         given = accept.several("messages", messages)
         read = [message_of(message, n) for n, message in enumerate(given)]
         said = [shared | fields_of(message) for message in read if message is not None]
+        if not said:  # nothing to keep, but what is wrong is said all the same
+            self._drafted(shared | {"text": "nothing"}, self._clock.now())
         return self._insert(said, idempotency_key)
 
     def update(
@@ -693,18 +695,14 @@ class Memory(OpenMemory):
     def _insert(self, given: Sequence[Mapping[str, Any]], key: str | None) -> list[MemoryRecord]:
         self.parts  # noqa: B018 - a closed memory says so before anything is checked
         now, last = self._clock.now(), len(given) - 1
-        records = [
-            record_of(
-                fields,
-                tenant=self.tenant,
-                id=str(self._new_id()),
-                now=now - (last - number) * TICK,  # what comes first in a batch was said first
-                max_text=self.settings.max_text,
-            )
-            for number, fields in enumerate(given)
-        ]
+        # What comes first in a batch was said first.
+        records = [self._drafted(one, now - (last - n) * TICK) for n, one in enumerate(given)]
         self._uses.write_if_due()
         return self.parts.writer.insert(self.tenant, records, given, key) if records else []
+
+    def _drafted(self, given: Mapping[str, Any], now: datetime) -> MemoryRecord:
+        own: dict[str, Any] = {"tenant": self.tenant, "id": str(self._new_id()), "now": now}
+        return record_of(given, max_text=self.settings.max_text, **own)
 
     def _updated(
         self, id: str, wanted: Mapping[str, Any], *, actor: str | None, reason: str | None

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from remanence.clock import Clock
 from remanence.errors import InvalidInput, NotFound, RemanenceError
-from remanence.layers.conversation.asked import day_of, is_id, named, size_of, whole
+from remanence.layers.conversation.asked import day_of, is_id, named, size_of
 from remanence.layers.conversation.chat import tokens_of
 from remanence.layers.conversation.chronicle import Chronicle
 from remanence.layers.conversation.deriving import Deriving
@@ -381,13 +381,15 @@ class Conversations:
         return [record for record in refined if record is not None]
 
     def _search_window(self, query: str, thread: Thread, asked: Mapping[str, Any]) -> Hits:
+        check_limit(asked["limit"])
         kept = {record.id: record for record in self._fitted(thread)}
         if not kept:
+            self._search(query, **asked)  # finds nothing here, but says what is wrong
             return Hits()
         start = min(record.happened_at for record in kept.values())
         since = asked["since"] and accept.moment_of("since", asked["since"])
         beside = max(0, thread.count(start) - len(kept))
-        most = min(asked["limit"] + beside, MAX_LIMIT) if whole(asked["limit"]) else asked["limit"]
+        most = min(asked["limit"] + beside, MAX_LIMIT)
         found = self._search(
             query,
             **{**asked, "kinds": Kind.MESSAGE, "limit": most, "since": max(start, since or start)},
