@@ -97,8 +97,10 @@ class TestLimitedTrust:
         own = humble("POST", "/v1/memories", {"text": "a rumour", **USER}).json()
         path = f"/v1/memories/{own['id']}"
         assert humble("PATCH", path, {"text": "a worse one", "trust": 1.0}).json()["trust"] == 0.3
-        assert humble("DELETE", path, erase="true").status_code == 403
-        assert humble("DELETE", path).status_code == 200
+        assert humble("DELETE", path).status_code == 403
+        forgotten = {"id": [own["id"]]}
+        assert humble("POST", "/v1/memories/forget", forgotten | {"erase": True}).status_code == 403
+        assert humble("POST", "/v1/memories/forget", forgotten).status_code == 200
         assert humble("PATCH", path, {"state": "active"}).status_code == 403
 
     def test_no_other_writing_route_is_open(self, humble: Caller) -> None:
