@@ -11,6 +11,7 @@ import pytest
 from remanence import Memory
 from remanence.config import load_settings
 from remanence.embedding.models import find_model
+from remanence.embedding.onnx import OnnxEmbedder
 from remanence.testing.reaching import Reached, from_afar
 
 pytest_plugins = ["remanence.testing.services.fixtures"]
@@ -20,6 +21,15 @@ pytest_plugins = ["remanence.testing.services.fixtures"]
 def model_folder() -> Path:
     """The folder of the bundled embedding model; missing, it fails the run."""
     return find_model("all-MiniLM-L6-v2", load_settings().cache_folder)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def loaded_model(model_folder: Path) -> Iterator[None]:
+    """Keep the model open: memories of one process share it, so the run loads it once."""
+    embedder = OnnxEmbedder(model_folder)
+    embedder.embed_query("ready")
+    yield
+    embedder.close()
 
 
 @pytest.fixture

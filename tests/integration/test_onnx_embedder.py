@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import multiprocessing
+import shutil
 import subprocess
 import sys
+import weakref
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from remanence.embedding.manifest import describe_files, read_manifest, write_manifest
 from remanence.embedding.onnx import OnnxEmbedder
 from remanence.errors import EmbedderError
 
@@ -67,6 +71,37 @@ def test_a_forked_child_embeds(embedder: OnnxEmbedder) -> None:
     assert here.poll(30)
     assert np.array_equal(here.recv(), expected.vector)
     process.join()
+
+
+def test_embedders_of_one_folder_share_one_model(model_folder: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(model_folder, tmp_path / "model"))
+    one, other = OnnxEmbedder(folder, threads=1), OnnxEmbedder(folder, threads=2)
+    vectors = [embedder.embed(TEXTS)[0].vector for embedder in (one, other)]
+    assert np.array_equal(*vectors)
+    model = weakref.ref(_open_model_of(one))
+    assert _open_model_of(other) is model()
+    one.close()
+    assert np.array_equal(other.embed(TEXTS)[0].vector, vectors[0])
+    other.close()
+    assert model() is None, "the last one to close lets go of the model"
+
+
+def test_a_model_built_anew_in_its_folder_is_another(model_folder: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(model_folder, tmp_path / "model"))
+    before = OnnxEmbedder(folder)
+    before.embed(TEXTS[:1])
+    path = folder / "tokenizer.json"
+    path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    manifest = replace(read_manifest(folder), files=describe_files(folder))
+    write_manifest(folder, manifest)
+    after = OnnxEmbedder(folder)
+    after.embed(TEXTS[:1])
+    assert _open_model_of(after) is not _open_model_of(before)
+
+
+def _open_model_of(embedder: OnnxEmbedder) -> object:
+    assert embedder._engine is not None
+    return embedder._engine.model
 
 
 def test_making_an_embedder_loads_no_runtime(model_folder: Path) -> None:

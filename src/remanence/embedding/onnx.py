@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +21,14 @@ from remanence.embedding.manifest import (
     GRAPH,
     TOKENIZER,
     WORDS,
+    Manifest,
     check_digests,
     check_sizes,
     read_manifest,
 )
 from remanence.embedding.word_table import WordTable
 from remanence.errors import EmbedderError, ModelInvalid
+from remanence.forks import ForkSafeLock
 from remanence.model.embedding import Embedding, Fingerprint, FloatArray, QueryEmbedding, Span
 
 if TYPE_CHECKING:
@@ -52,7 +55,7 @@ class OnnxEmbedder:
     """Vectors and token codes from a model folder made by `remanence.embedding.build`.
 
     `threads` is how many texts are embedded at a time (all cores when None). Files are opened on
-    first use; a forked child opens its own session.
+    first use, once for all embedders of a process; a forked child opens its own session.
     """
 
     def __init__(self, folder: Path, *, device: Device = "cpu", threads: int | None = None) -> None:
@@ -121,8 +124,8 @@ class OnnxEmbedder:
             if self._closed:
                 raise EmbedderError("The embedder is closed; make a new one.")
             if not self._engine or self._engine.pid != os.getpid():
-                self.verify()
-                self._engine = _open_engine(self._folder, self._device, self._threads)
+                model = _shared_model(self._folder, self._manifest, self._device)
+                self._engine = _open_engine(model, self._threads)
             return self._engine
 
 
@@ -140,28 +143,35 @@ class _Piece:
         return content_tokens(self.text, self.spans)
 
 
-@dataclass(frozen=True, slots=True)
-class _Engine:
-    pid: int
+@dataclass(frozen=True)
+class _Model:
+    """What was loaded of a model's files; nobody changes it, so embedders share it."""
+
     tokenizer: Tokenizer
     words: WordTable
     session: InferenceSession
-    pool: ThreadPoolExecutor
-    asked: threading.Semaphore  # more questions at a time than cores would only slow each other
     first: int  # the special token before a text
     last: int  # and after it
+
+
+@dataclass(frozen=True, slots=True)
+class _Engine:
+    pid: int
+    model: _Model
+    pool: ThreadPoolExecutor
+    asked: threading.Semaphore  # more questions at a time than cores would only slow each other
     budget: int
 
     def encode(self, text: str) -> _Piece:
         whole = text.encode("utf-8", "replace").decode()  # a lone surrogate becomes "?"
-        encoding = self.tokenizer.encode(whole, add_special_tokens=False)
+        encoding = self.model.tokenizer.encode(whole, add_special_tokens=False)
         return _Piece(text, encoding.ids, encoding.offsets)
 
     def run(self, pieces: Sequence[_Piece]) -> list[_Result]:
         """Each piece's vector and the vectors of its content tokens."""
         ids, mask = self._inputs(pieces)
-        feed = {"words": self.words.vectors(ids), "attention_mask": mask}
-        vectors, tokens = self.session.run(["vector", "tokens"], feed)
+        feed = {"words": self.model.words.vectors(ids), "attention_mask": mask}
+        vectors, tokens = self.model.session.run(["vector", "tokens"], feed)
         if not np.isfinite(vectors).all():
             raise ModelInvalid("The model gave a vector that is not a number; build it again.")
         inner = tokens[:, 1:]
@@ -173,27 +183,44 @@ class _Engine:
         mask = np.zeros_like(ids)
         for row, piece in enumerate(pieces):
             filled = len(piece.ids) + 2
-            ids[row, :filled] = [self.first, *piece.ids, self.last]
+            ids[row, :filled] = [self.model.first, *piece.ids, self.model.last]
             mask[row, :filled] = 1
         return ids, mask
 
 
-def _open_engine(folder: Path, device: Device, threads: int) -> _Engine:
+def _open_engine(model: _Model, threads: int) -> _Engine:
+    on_cpu = model.session.get_providers()[0] == _CPU
+    return _Engine(
+        pid=os.getpid(),
+        model=model,
+        pool=ThreadPoolExecutor(threads if on_cpu else 1, thread_name_prefix="embed"),
+        asked=threading.Semaphore(threads),
+        budget=CPU_BUDGET if on_cpu else CUDA_BUDGET,
+    )
+
+
+_models: WeakValueDictionary[tuple[object, ...], _Model] = WeakValueDictionary()
+_models_lock = ForkSafeLock()
+
+
+def _shared_model(folder: Path, manifest: Manifest, device: Device) -> _Model:
+    """The model that an embedder of this process has open, or else read and checked anew."""
+    digests = tuple(sorted((name, file.sha256) for name, file in manifest.files.items()))
+    key = os.getpid(), folder.resolve(), digests, device
+    with _models_lock:
+        model = _models.get(key)
+        if model is None:
+            check_digests(folder, manifest)
+            model = _models[key] = _open_model(folder, device)
+        return model
+
+
+def _open_model(folder: Path, device: Device) -> _Model:
     tokenizer = _open_tokenizer(folder / TOKENIZER)
     session = _open_session(folder / GRAPH, device)
     first, last = tokenizer.encode("").ids
-    on_cpu = session.get_providers()[0] == _CPU
-    return _Engine(
-        pid=os.getpid(),
-        tokenizer=tokenizer,
-        words=WordTable(folder / WORDS),
-        session=session,
-        pool=ThreadPoolExecutor(threads if on_cpu else 1, thread_name_prefix="embed"),
-        asked=threading.Semaphore(threads),
-        first=first,
-        last=last,
-        budget=CPU_BUDGET if on_cpu else CUDA_BUDGET,
-    )
+    words = WordTable(folder / WORDS)
+    return _Model(tokenizer=tokenizer, words=words, session=session, first=first, last=last)
 
 
 def _open_tokenizer(path: Path) -> Tokenizer:
