@@ -3,16 +3,26 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+PYTEST := $(BIN)/pytest -n 2 --dist loadgroup
 DATA ?= ../shared/bench
 
-.PHONY: run test test-llm test-train test-encryption check format bench bench-recall bench-context bench-speed bench-scale train model services wheel docs clean
+.PHONY: run test test-fast soak test-llm test-train test-encryption check format durations bench bench-recall bench-context bench-speed bench-scale train model services wheel docs clean
 
 run: model
 	@mkdir -p .run
 	@$(BIN)/rem --db .run/memory.db serve --sample
 
+# The loop: the unit tests that are quick, and twenty tests through every door.
+test-fast: model $(STAMP)
+	$(PYTEST) -m 'not slow and not soak' tests/unit @tests/smoke.txt
+
+# All that guards correctness, once.
 test: model services
-	$(BIN)/pytest -n 2 --dist loadgroup --durations 25
+	$(PYTEST) --durations 25
+
+# The same promises at length: more examples, more kills. It takes hours.
+soak: model services
+	REMANENCE_SOAK=1 $(BIN)/pytest -m soak
 
 # Against a real model. llama.cpp compiles for minutes, so it gets an environment of its own.
 test-llm: model .venv-llm/.installed
@@ -46,6 +56,10 @@ test-encryption: model .venv-encrypted/.installed
 	.venv-encrypted/bin/pip install -q --disable-pip-version-check -c constraints.txt apsw-sqlite3mc
 	@touch $@
 
+# Which unit tests are too slow for `make test-fast` and not marked so.
+durations: model $(STAMP)
+	$(BIN)/python tools/durations.py
+
 check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -62,10 +76,10 @@ model: $(STAMP)
 services: $(STAMP)
 	@$(BIN)/python -m remanence.testing.services.qdrant
 
-wheel: model
+wheel: model $(STAMP)
 	$(BIN)/pip wheel -q --no-deps --no-build-isolation -w dist .
 
-train: model
+train: model $(STAMP)
 	$(BIN)/python bench/train_ranker.py --data $(DATA)
 
 bench: bench-recall bench-context bench-speed bench-scale
@@ -75,7 +89,7 @@ bench-recall: model
 	@mkdir -p bench/results
 	$(BIN)/rem bench recall --data $(DATA) --work .bench --json > bench/results/recall.json
 
-bench-context: model
+bench-context: model $(STAMP)
 	$(BIN)/rem bench context --data $(DATA)
 	$(BIN)/rem bench summaries --data $(DATA)
 	$(BIN)/python bench/context_speed.py

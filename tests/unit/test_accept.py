@@ -59,6 +59,7 @@ def test_the_longest_text_is_taken() -> None:
     assert accept.text_of("text", "x" * 10, 10) == "x" * 10
 
 
+@pytest.mark.slow
 @given(st.dictionaries(storable.filter(lambda key: bool(key.strip())), plain, max_size=5))
 def test_metadata_is_copied_as_it_is(metadata: dict[str, Any]) -> None:
     try:

@@ -44,6 +44,7 @@ def alike(one: BitsIndex, other: BitsIndex) -> None:
         same(one.nearest(1, query, 10, exact=False), other.nearest(1, query, 10, exact=False))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [0, 20_000, 40_000])
 def test_what_is_found_does_not_depend_on_the_budget(source: PieceSource, budget: int) -> None:
     tight, roomy = opened(source, budget), opened(source, 1 << 30)

@@ -43,6 +43,7 @@ def signs(partition: Partition) -> list[tuple[int, bytes]]:
 step = st.dictionaries(st.integers(1, 40), st.integers(0, 3), min_size=1, max_size=9)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.lists(step, max_size=15), st.integers(0, 10_000))
 def test_changes_lead_where_a_fresh_scan_leads(steps: list[dict[int, int]], seed: int) -> None:

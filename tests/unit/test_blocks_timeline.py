@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,6 +50,7 @@ def test_undo_and_redo_move_along_the_line_and_an_edit_cuts_it(verbs: list[str])
         assert place(steps) == model.place()
 
 
+@pytest.mark.slow
 @given(st.integers(1, 20), st.integers(0, 20))
 def test_n_undos_and_as_many_redos_come_back(edits: int, undos: int) -> None:
     steps = [Step(n, "append", None) for n in range(1, edits + 1)]

@@ -109,6 +109,7 @@ def test_loops_and_missing_parents_end_the_way(parent: Any) -> None:
     assert reasons(talk) == [Reason.CUT]
 
 
+@pytest.mark.slow
 def test_a_long_thread_is_no_recursion() -> None:
     nodes = [node(str(n), str(n - 1) if n else None, f"turn {n}") for n in range(20_000)]
     assert len(chatgpt.talk(tree(*nodes), MAX).messages) == 20_000
@@ -220,6 +221,7 @@ def test_a_refused_message_says_why() -> None:
     assert "surprise" in details[1]
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.none()
@@ -270,6 +272,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(JSON)
 def test_no_shape_at_all_is_more_than_passed_over(value: Any) -> None:
     for format in Format:

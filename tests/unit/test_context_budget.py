@@ -121,6 +121,7 @@ material = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counter", COUNTERS)
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(material, st.one_of(st.integers(1, 300), st.integers(300, 8000)))

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -74,6 +75,7 @@ takes = st.tuples(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(says | says | takes, min_size=1, max_size=25))
 def test_each_message_that_left_is_in_one_segment(steps: list[tuple[str, int, int]]) -> None:
@@ -117,6 +119,7 @@ def _take(store: SqliteStore, writer: Writer, what: str, number: int) -> None:
         writer.revise_all([(record, changes)], verb=what)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.integers(1, 40), st.integers(0, 39))
 def test_an_erased_message_is_in_no_summary_that_comes_after(count: int, place: int) -> None:

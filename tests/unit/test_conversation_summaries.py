@@ -95,6 +95,7 @@ FORGED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metadata", FORGED, ids=range(len(FORGED)))
 @pytest.mark.parametrize("origin", [None, ORIGIN])
 def test_a_forged_summary_breaks_nothing(metadata: dict[str, Any], origin: str | None) -> None:
@@ -112,6 +113,7 @@ def test_a_forged_summary_breaks_nothing(metadata: dict[str, Any], origin: str |
         talk.verbs.day(START.date())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metadata", [{}, {"level": "conversation", "sources": "x"}])
 def test_a_summary_whose_metadata_was_replaced_is_made_anew(metadata: dict[str, Any]) -> None:
     with talking() as talk:
@@ -137,6 +139,7 @@ def test_nothing_after_the_storing_fails_an_append(monkeypatch: pytest.MonkeyPat
         assert len(talk.verbs.messages("s", limit=1_000)) == 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["edit", "erase"])
 def test_a_change_far_back_leaves_a_short_summary(how: str) -> None:
     with talking() as talk:
@@ -182,6 +185,7 @@ def test_what_is_told_is_bounded() -> None:
     assert within("one two three four five", 4) == "one two …"
 
 
+@pytest.mark.slow
 def test_cleaning_up_old_messages_keeps_their_summaries() -> None:
     with talking() as talk:
         talk.say(200)
@@ -221,6 +225,7 @@ def test_pages_go_on_before_a_forgotten_message() -> None:
         assert talk.verbs.messages("s", before=note.id) == left
 
 
+@pytest.mark.slow
 def test_a_name_never_runs_out_of_summaries() -> None:
     with talking() as talk:
         (source,) = add(talk.store, memory("said", kind=Kind.MESSAGE, session_id="s"))
@@ -267,6 +272,7 @@ def test_what_memorys_own_tools_say_is_in_no_summary() -> None:
         assert "tickets" in talk.verbs.day(START.date()).text
 
 
+@pytest.mark.slow
 def test_a_conversation_of_tools_alone_has_nothing_to_tell() -> None:
     called = {"role": "assistant", "content": None, "tool_calls": [_call("weather", "c")]}
     with talking() as talk:

@@ -43,6 +43,7 @@ def test_whatever_is_fenced_is_cut_out_whole(name: Fence, text: str) -> None:
     assert without_fenced(f"Before.\n{fenced(name, text)}\nAfter.") == "Before.\n\nAfter."
 
 
+@pytest.mark.slow
 @given(texts)
 def test_nothing_inside_a_fence_looks_like_one(text: str) -> None:
     seen = unicodedata.normalize("NFKC", disarmed(text)).lower()
@@ -116,6 +117,7 @@ def test_a_block_that_was_cut_off_reaches_to_the_end() -> None:
     assert without_fenced("Sure:\n<memories>\n- Ana lives in Lisbon\n- Ana li") == "Sure:"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

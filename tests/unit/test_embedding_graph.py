@@ -31,6 +31,7 @@ def test_a_row_of_zeros_stays_zero() -> None:
     assert not (quantise_blocks(np.zeros((1, 32), np.float32))[1]).any()
 
 
+@pytest.mark.slow
 def test_the_basis_is_orthonormal_and_always_the_same() -> None:
     basis = token_basis(384)
     assert basis.shape == (384, 128)

@@ -144,6 +144,7 @@ def test_a_filtered_search_finds_the_old_while_the_new_is_unseen(
         )
 
 
+@pytest.mark.slow
 def test_old_pieces_of_a_changed_memory_do_not_crowd_others_out(
     index: FollowingIndex, source: FollowedPieces
 ) -> None:
@@ -229,7 +230,8 @@ def test_nothing_seen_before_is_believed_while_a_partition_is_being_filled(
                 told.append(str(pairs(found) == pairs(source.brute_force(1, QUERY, 5))))
 
     engine.before_upsert = search
-    index._following._fill(1)
+    with source.alone(f"follow:{index.collection}:1"):  # the searches wake one who would fill too
+        index._following._fill(1)
     assert told
     assert all("is being filled" in each for each in told)
 
@@ -264,6 +266,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.slow
 def test_a_folder_is_held_by_one_process(tmp_path: Path) -> None:
     folder = str(tmp_path / "chroma")
     command = [sys.executable, "-c", HOLDER, folder]

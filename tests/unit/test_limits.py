@@ -82,6 +82,7 @@ def test_so_many_names_are_kept(ticks: Ticks, monkeypatch: pytest.MonkeyPatch) -
     assert limits.take("busy") > 0, "who calls all the time is never dropped"
 
 
+@pytest.mark.slow
 def test_many_threads_take_no_more_than_there_is(ticks: Ticks) -> None:
     limits = Limits(500, ticks)
     with ThreadPoolExecutor(8) as pool:

@@ -196,6 +196,7 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(json_values, json_values)
 def test_whatever_a_message_holds_gives_a_reply_of_plain_texts(
     delta: object, finish: object

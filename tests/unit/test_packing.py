@@ -125,6 +125,7 @@ vectors = st.integers(1, 70).flatmap(
 )
 
 
+@pytest.mark.slow
 @given(vectors)
 def test_coarse_vectors_keep_signs_and_length_along_themselves(
     given_rows: list[list[float]],

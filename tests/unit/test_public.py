@@ -87,6 +87,7 @@ def _tool(name: str) -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tool", "made", "file"),
     [

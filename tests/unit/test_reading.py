@@ -39,6 +39,7 @@ def test_a_request_survives(operation: Operation) -> None:
     there_and_back(operation.request)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.name)
 def test_an_answer_survives(operation: Operation) -> None:
     there_and_back(operation.response)

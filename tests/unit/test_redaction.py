@@ -172,6 +172,7 @@ def test_an_unknown_kind_is_refused() -> None:
         redactor("email, names")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

@@ -437,6 +437,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(junk=st.binary() | JSON, place=st.integers(0, 7))
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_junk_is_an_error_or_a_memory_out_of_reach(model: Memory, junk: Any, place: int) -> None:

@@ -49,6 +49,7 @@ def test_every_request_is_valid(operation: Operation) -> None:
     check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.name)
 def test_every_answer_is_valid(operation: Operation) -> None:
     valid = of_answer(operation.response)
@@ -61,6 +62,7 @@ def test_every_answer_is_valid(operation: Operation) -> None:
     check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["add", "find", "search", "working.set", "sleep.run", "facts.add"])
 def test_what_cannot_be_read_is_not_valid(name: str) -> None:
     """Whatever stands in place of a field: the schema takes nothing that reading refuses."""

@@ -146,6 +146,7 @@ def test_a_time_to_live_is_a_number_of_seconds(value: Any) -> None:
     assert ttl_of(None, 60) == 60
 
 
+@pytest.mark.slow
 @given(st.dictionaries(names, json_values, max_size=4), names, names, st.none() | names)
 def test_a_copy_survives_as_fields(
     data: dict[str, Any], tenant: str, session: str, user: str | None

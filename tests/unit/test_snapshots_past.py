@@ -53,6 +53,7 @@ def lived(changes: list[dict[str, Any]]) -> tuple[list[MemoryRecord], list[Revis
     return versions, history
 
 
+@pytest.mark.slow
 @given(st.lists(CHANGES, max_size=8), st.randoms())
 def test_every_version_comes_back(changes: list[dict[str, Any]], chance: Any) -> None:
     versions, history = lived(changes)

@@ -77,6 +77,7 @@ def canary(chance: random.Random) -> str:
     return "q" + "".join(chance.choices(LETTERS, k=15))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["discard", "expire"])
 def test_erased_documents_leave_no_bytes(tmp_path: Path, how: str) -> None:
     chance = random.Random(1)  # how many copies stay behind depends on how pages fill
@@ -290,6 +291,7 @@ def test_documents_are_found_through_an_index(store: SqliteStore, name: str, ind
     assert f"USING {index}" in steps[0]
 
 
+@pytest.mark.slow
 def test_a_reader_of_several_documents_sees_one_moment(tmp_path: Path) -> None:
     path, stop = tmp_path / "memory.db", threading.Event()
     store = SqliteStore(path, durability="normal")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pytest
+
 from remanence.model.scope import Reach
 from remanence.model.write import Insert, Piece, Pieces, Remove
 from remanence.store.sqlite import SqliteStore
@@ -37,6 +39,7 @@ def secretive(chance: random.Random) -> tuple[Insert, list[bytes]]:
     return Insert(record=record, pieces=made), [word[:9].encode() for word in words] + [packed]
 
 
+@pytest.mark.slow
 def test_removed_memories_leave_no_bytes(tmp_path: Path) -> None:
     chance = random.Random(1)  # how many copies stay behind depends on how pages fill
     path = tmp_path / "memory.db"

@@ -26,6 +26,7 @@ def test_nothing_of_the_caller_is_in_the_statement(name: str, value: str, operat
     assert condition.sql.count("?") == len(condition.values)
 
 
+@pytest.mark.slow
 @given(hostile)
 def test_hostile_filters_find_nothing(text: str) -> None:
     store = SqliteStore(":memory:")

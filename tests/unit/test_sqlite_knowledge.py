@@ -103,6 +103,7 @@ def secretive(
     return record, learnt, stated, {word.encode() for word in words}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["memories", "unknow", "forget", "afresh"])
 def test_erased_knowledge_leaves_no_bytes(tmp_path: Path, how: str) -> None:
     chance = random.Random(1)  # how many copies stay behind depends on how pages fill

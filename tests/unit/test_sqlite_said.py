@@ -84,6 +84,7 @@ def test_a_row_whose_time_is_damaged_does_not_keep_the_file_from_opening(tmp_pat
     store.close()
 
 
+@pytest.mark.slow
 def test_the_days_of_long_texts_are_read_without_their_overflow_pages(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     store = SqliteStore(path)

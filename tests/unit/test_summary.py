@@ -48,6 +48,7 @@ def test_one_line_a_speaker_in_order_without_a_leading_i() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_places_of_what_was_used_come_with_it() -> None:
     assert summarise(TALK, 1000).chosen == (0, 2, 3, 6)
     only = summarise([Said("A", "Hi!"), Said("B", "I was born in 1980.")], 50)
@@ -174,6 +175,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_texts_cost_no_more_than_their_length(text: str) -> None:
     begun = process_time()
@@ -196,6 +198,7 @@ said = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(said, max_size=6), st.integers(-3, 200))
 def test_it_fits_is_the_same_again_and_comes_from_the_turns(turns: list[Said], size: int) -> None:
     summary = summarise(turns, size)

@@ -130,6 +130,7 @@ def test_impossible_sizes_are_refused(size: int, overlap: int) -> None:
         passages("text", [(0, 4)], size, overlap)
 
 
+@pytest.mark.slow
 def test_a_megabyte_takes_linear_time() -> None:
     text = "The quick brown fox jumps over the lazy dog. " * 22_000
     spans = tokens(text)

@@ -247,6 +247,7 @@ vocabulary = st.sampled_from(
 moments = st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=14))]))
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.lists(vocabulary, max_size=8).map(" ".join), moments)
 def test_any_words_of_time_at_any_moment(text: str, now: datetime) -> None:

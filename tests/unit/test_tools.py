@@ -62,6 +62,7 @@ def a_call(draw: st.DrawFn) -> tuple[Tool, dict[str, Any]]:
     return tool, given
 
 
+@pytest.mark.slow
 @given(a_call())
 def test_what_is_taken_is_what_the_schema_takes(call: tuple[Tool, dict[str, Any]]) -> None:
     tool, given = call

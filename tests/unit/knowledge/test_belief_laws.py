@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -80,6 +81,7 @@ def held(facts: list[Fact]) -> dict[int, set[str]]:
     return {number: names for number, names in found.items() if names}
 
 
+@pytest.mark.slow
 @given(many(), st.randoms(use_true_random=False), st.one_of(st.none(), days))
 @settings(max_examples=100, deadline=None)
 def test_the_order_of_the_claims_does_not_matter(
@@ -89,6 +91,7 @@ def test_the_order_of_the_claims_does_not_matter(
     assert believed(shuffled, known_at) == believed(said, known_at)
 
 
+@pytest.mark.slow
 @given(many(), many(user="another"))
 @settings(max_examples=100, deadline=None)
 def test_another_slot_changes_nothing(said: list[Claim], others: list[Claim]) -> None:
@@ -96,6 +99,7 @@ def test_another_slot_changes_nothing(said: list[Claim], others: list[Claim]) ->
     assert [one for one in together if one.user_id is None] == believed(said)
 
 
+@pytest.mark.slow
 @given(
     many(trust=(1.0, 0.6), predicates=("lives in",)),
     many(trust=(0.5, 0.2), predicates=("lives in",)),
@@ -108,6 +112,7 @@ def test_less_trust_never_changes_what_holds(said: list[Claim], low: list[Claim]
     assert {number: after[number] for number in before} == before
 
 
+@pytest.mark.slow
 @given(many(predicates=("lives in",)))
 @settings(max_examples=100, deadline=None)
 def test_one_at_a_time_unless_disputed(said: list[Claim]) -> None:
@@ -117,6 +122,7 @@ def test_one_at_a_time_unless_disputed(said: list[Claim]) -> None:
         assert len(there) <= 1 or {one.standing for one in there} == {Standing.DISPUTED}
 
 
+@pytest.mark.slow
 @given(many())
 @settings(max_examples=100, deadline=None)
 def test_each_claim_is_in_one_fact_and_ids_are_its_first_claims(said: list[Claim]) -> None:
@@ -128,6 +134,7 @@ def test_each_claim_is_in_one_fact_and_ids_are_its_first_claims(said: list[Claim
     assert all(one.id == min(one.claims, key=recorded.__getitem__) for one in facts)
 
 
+@pytest.mark.slow
 @given(many())
 @settings(max_examples=100, deadline=None)
 def test_facts_make_sense(said: list[Claim]) -> None:
@@ -145,6 +152,7 @@ def test_facts_make_sense(said: list[Claim]) -> None:
             assert all(by_id[other].standing in BELIEVED for other in one.rivals)
 
 
+@pytest.mark.slow
 @given(many(), days)
 @settings(max_examples=100, deadline=None)
 def test_known_then_is_what_the_claims_known_then_say(

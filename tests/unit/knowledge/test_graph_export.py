@@ -148,6 +148,7 @@ class TestMermaid:
 
 
 class TestPictures:
+    @pytest.mark.slow
     def test_png_and_svg(self, tmp_path: Path) -> None:
         for name in ("graph.png", "graph.SVG"):
             draw(hostile(), check_picture(tmp_path / name))
@@ -171,6 +172,7 @@ class TestPictures:
         assert np.ptp(rows) > drawn.shape[0] / 2
         assert np.ptp(columns) > drawn.shape[1] / 2
 
+    @pytest.mark.slow
     def test_the_same_graph_is_drawn_alike(self, tmp_path: Path) -> None:
         for name in ("a.png", "b.png"):
             draw(hostile(), tmp_path / name)

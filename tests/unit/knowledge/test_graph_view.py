@@ -357,6 +357,7 @@ class TestLikeness:
         assert [(one.name, one.into) for one in sure] == [("A", "X")]
         assert {(one.name, one.into) for one in unsure} == {("B", "X"), ("B", "Y")}
 
+    @pytest.mark.slow
     def test_thousands_are_compared_in_seconds(self) -> None:
         made = view(entities=[entity(f"Person{n} Family{n % 300}") for n in range(3_000)])
         started = time.perf_counter()

@@ -18,6 +18,7 @@ def find() -> SpacyNames:
     return SpacyNames()
 
 
+@pytest.mark.slow
 def test_people_and_places_have_their_type(find: SpacyNames) -> None:
     found = find("My sister Lena moved to Graz, and Lena loves Graz.")
     assert found == [Named("Lena", "person"), Named("Graz", "place")]
@@ -37,6 +38,7 @@ def test_nothing_is_found_in_nothing(find: SpacyNames, text: str) -> None:
     assert find(text) == []
 
 
+@pytest.mark.slow
 def test_a_long_text_is_read_from_its_start_only(find: SpacyNames) -> None:
     assert find("Lena lives in Graz. " + "x " * MAX_TEXT + "Then Maria met Peter in Paris.") == [
         Named("Lena", "person"),
@@ -44,6 +46,7 @@ def test_a_long_text_is_read_from_its_start_only(find: SpacyNames) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_several_threads_share_one_model() -> None:
     find = SpacyNames()
     with ThreadPoolExecutor(4) as pool:

@@ -37,6 +37,7 @@ EXPERIENCES = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(EXPERIENCES, st.integers(0, 70), st.integers(0, 5))
 def test_a_selection_is_bounded_and_of_what_was_given(
     given_: list[Experience], most: int, seed: int

@@ -92,6 +92,7 @@ def test_plainly_the_same_are_only_texts_that_differ_in_marks() -> None:
     assert [pair for pair in alike if len(set(map(_letters, pair))) > 1] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", OTHER, ids=lambda pair: pair[0])
 def test_no_likeness_of_vectors_joins_what_differs(pair: tuple[str, str]) -> None:
     texts = [Repeated(said(text), members=[member(key)]) for key, text in enumerate(pair)]

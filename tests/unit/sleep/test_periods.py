@@ -35,6 +35,7 @@ def test_a_period_holds_its_days_and_no_others(day: date) -> None:
     assert days_of(Level.DAY, day) == [day]
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.dates())
 @example(date.min)

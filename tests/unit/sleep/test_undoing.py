@@ -116,6 +116,7 @@ def filled() -> Iterator[tuple[Store, list[MemoryRecord]]]:
         store.close()
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(told=st.lists(deeds, min_size=1, max_size=8), most=st.sampled_from([1, 6, 200]))
 def test_any_plan_undone_is_the_state_before(told: list[dict[str, Any]], most: int) -> None:
@@ -130,6 +131,7 @@ def test_any_plan_undone_is_the_state_before(told: list[dict[str, Any]], most: i
         assert state_of(store) == before
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     told=st.lists(deeds, min_size=2, max_size=6),

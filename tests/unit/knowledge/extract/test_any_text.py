@@ -47,6 +47,7 @@ def test_any_text_can_be_read(text: str) -> None:
     check(text)
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(WORDS.split()), max_size=40).map(" ".join))
 def test_any_words_can_be_read(text: str) -> None:
     check(text)
@@ -58,6 +59,7 @@ def test_any_speaker_can_speak(name: str) -> None:
     read(text, speaker=Named(name, EntityType.PERSON), at=AT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [
