@@ -2,11 +2,13 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+SERVING := $(VENV)/.serving
 STAMP := $(VENV)/.installed
+INSTALL := $(BIN)/python tools/install.py -c constraints.txt
 PYTEST := $(BIN)/pytest -n 2 --dist loadgroup
 DATA ?= ../shared/bench
 
-.PHONY: run test test-fast soak test-llm test-train test-encryption check format durations bench bench-recall bench-context bench-speed bench-scale train model services wheel docs clean
+.PHONY: run test test-fast soak test-llm test-train test-encryption check format house durations bench bench-recall bench-context bench-speed bench-scale train model services wheel docs clean
 
 run: model
 	@mkdir -p .run
@@ -56,6 +58,10 @@ test-encryption: model .venv-encrypted/.installed
 	.venv-encrypted/bin/pip install -q --disable-pip-version-check -c constraints.txt apsw-sqlite3mc
 	@touch $@
 
+# How big each room is, against the record.
+house: $(STAMP)
+	cd tests && ../$(BIN)/python -m house.measures
+
 # Which unit tests are too slow for `make test-fast` and not marked so.
 durations: model $(STAMP)
 	$(BIN)/python tools/durations.py
@@ -70,7 +76,7 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-model: $(STAMP)
+model: $(SERVING)
 	@$(BIN)/python tools/build_model.py
 
 services: $(STAMP)
@@ -108,9 +114,16 @@ docs: $(STAMP)
 	$(BIN)/python tools/make_settings.py
 	$(BIN)/python tools/make_stub.py
 
-$(STAMP): pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+# What serving needs, and what builds the model; `test` and `check` add the rest to it.
+$(SERVING): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing what the server needs (once):"
+	@$(INSTALL) -e '.[server,build]'
+	@touch $@
+
+$(STAMP): $(SERVING)
+	@echo "Installing what the tests need (once):"
+	@$(INSTALL) -e '.[dev]'
 	@touch $@
 
 clean:
