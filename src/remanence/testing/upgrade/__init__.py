@@ -1,0 +1,1 @@
+"""Stores written by released versions: what is put into them, and what they answer ever after."""
