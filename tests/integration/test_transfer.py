@@ -209,8 +209,8 @@ def test_the_longest_text_fits_a_line() -> None:
     [
         (b"", "not a file that `rem export` made"),
         (b'{"type": "entity"}\n', "not a file that `rem export` made"),
-        (b'{"type": "remanence-export", "version": 4}\n', "update Remanence"),
-        (b'{"type": "remanence-export", "version": [1]}\n', "update Remanence"),
+        (b'{"type": "remanence-export", "version": 4}\n', "Upgrade Remanence"),
+        (b'{"type": "remanence-export", "version": [1]}\n', "Upgrade Remanence"),
         (b"\x00\xff\x80 rubbish", "Line 1 is not JSON"),
         (b"[1]\n", "Line 1 is no JSON object"),
         (b'{"type": NaN}', "Line 1 is not JSON"),

@@ -16,6 +16,7 @@ from remanence.model.memory import Association, MemoryRecord, Revision, unit_int
 from remanence.model.scope import Scope
 from remanence.operations.rendering import plain
 from remanence.remember.draft import changes_of
+from remanence.version import __version__
 
 FORMAT = "remanence-export"
 VERSION = 3
@@ -49,8 +50,9 @@ def check_header(line: Line) -> None:
         )
     if line.get("version") not in READABLE:
         raise InvalidInput(
-            f"The file has format {str(line.get('version'))[:20]!r} and this version reads up to "
-            f"{VERSION}; update Remanence."
+            f"The file has format {str(line.get('version'))[:20]!r}, written by Remanence "
+            f"{str(line.get('remanence'))[:20]}, and Remanence {__version__} reads up to "
+            f"{VERSION}; nothing was read in. Upgrade Remanence, and import again."
         )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 from psycopg.sql import SQL, Composed, Identifier
 
-from remanence.errors import StoreBusy, StoreCorrupt, StoreError, StoreVersion
+from remanence.errors import StoreBusy, StoreCorrupt, StoreError
 from remanence.ports.store import Inherit
 from remanence.store.postgres.backups import MANIFEST, Table, tables
 from remanence.store.postgres.compacting import compact
@@ -28,6 +28,7 @@ from remanence.store.postgres.opening import APPLICATION, PatientConnection
 from remanence.store.postgres.schema import new_identity, read_facts, set_fact
 from remanence.store.postgres.session import NOBODY, Session, migrations, sql
 from remanence.store.postgres.store import PostgresStore
+from remanence.store.versions import too_new
 
 _BLOCK = 1 << 20
 
@@ -174,8 +175,8 @@ def _checked(file: zipfile.ZipFile, source: Path) -> dict[str, Any]:
         raise StoreCorrupt(f"{source} is no backup of a store; give another file.") from error
     if not ours or set(file.namelist()) != {MANIFEST, *manifest["entries"]}:
         raise StoreCorrupt(f"{source} is no whole backup of a store; give another file.")
-    if manifest["schema"] > migrations()[-1][0]:
-        raise StoreVersion(f"{source} was made by a newer Remanence: upgrade Remanence.")
+    if manifest["schema"] > (newest := migrations()[-1][0]):
+        raise too_new(f"The backup {source}", manifest["schema"], newest)
     for entry, digest in manifest["entries"].items():
         if _digest(file, entry) != digest:
             raise StoreCorrupt(f"{source} is damaged in {entry}; use another backup.")

@@ -18,6 +18,7 @@ from remanence.store.postgres.faults import translated
 from remanence.store.postgres.fitness import check_fitness
 from remanence.store.postgres.opening import PatientConnection, Settings, connect_for_upkeep
 from remanence.store.postgres.session import migrations, sql
+from remanence.store.versions import too_new
 
 Facts: TypeAlias = Mapping[str, str]
 
@@ -52,10 +53,7 @@ def check_ours(connection: PatientConnection, where: str) -> None:
             "database, or a schema of its own by `ALTER ROLE … SET search_path = …, public`."
         )
     if int(facts.get("schema", 0)) > newest:
-        raise StoreVersion(
-            f"{where} has schema {facts['schema']}, this Remanence knows {newest}: "
-            "upgrade Remanence."
-        )
+        raise too_new(where, facts["schema"], newest)
 
 
 def migrate(connection: PatientConnection, terms_version: str) -> None:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import apsw
 
 from remanence import forks
-from remanence.errors import Closed, StoreBusy, StoreError
+from remanence.errors import Closed, StoreBusy, StoreError, StoreVersion
 from remanence.store.sqlite.faults import translated
 from remanence.store.sqlite.opening import IN_MEMORY, Settings, open_reader, open_writer
 
@@ -30,6 +30,7 @@ class Connections:
         self.path = path
         self.settings = settings
         self.in_memory = path == IN_MEMORY
+        self.schema = 0  # what this process has brought it up to; 0 while that is not done
         self._write_lock = threading.RLock()
         self._gate = threading.Condition(threading.Lock())
         self._idle: list[apsw.Connection] = []
@@ -61,12 +62,21 @@ class Connections:
         with self.alone() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
+                self._check_schema(connection)
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
+
+    def _check_schema(self, connection: apsw.Connection) -> None:
+        """A newer version may have migrated the file while this process had it open."""
+        if self.schema and connection.pragma("user_version") > self.schema:
+            raise StoreVersion(
+                f"A newer Remanence has migrated {self.path} meanwhile; restart this process with "
+                "that version. What was not written was not changed."
+            )
 
     @contextmanager
     def alone(self) -> Iterator[apsw.Connection]:

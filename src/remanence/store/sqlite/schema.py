@@ -6,10 +6,11 @@ import os
 
 import apsw
 
-from remanence.errors import StoreCorrupt, StoreVersion
+from remanence.errors import StoreCorrupt
 from remanence.store.sqlite.connections import Connections
 from remanence.store.sqlite.statements import fetch_value, migrations, run
 from remanence.store.sqlite.words import rebuild
+from remanence.store.versions import too_new
 
 APPLICATION_ID = 0x52454D4E  # "REMN"
 
@@ -20,6 +21,7 @@ def prepare(connections: Connections) -> None:
     with connections.reading() as connection:
         check_ours(connection, connections.path)
     migrate(connections)
+    connections.schema = migrations()[-1][0]
     with connections.reading() as connection:
         indexed_by = meta(connection, "terms_version")
     if indexed_by != connections.settings.words.version:
@@ -33,9 +35,7 @@ def check_ours(connection: apsw.Connection, path: str) -> None:
         raise StoreCorrupt(f"{path} is not a Remanence store; give another path.")
     newest = migrations()[-1][0]
     if (version := connection.pragma("user_version")) > newest:
-        raise StoreVersion(
-            f"{path} has schema {version}, this Remanence knows {newest}: upgrade Remanence."
-        )
+        raise too_new(path, version, newest)
 
 
 def migrate(connections: Connections) -> None:
