@@ -15,6 +15,8 @@ import pytest
 
 from remanence import AsyncMemory, Memory
 from remanence.testing.embeddings_server import Answer, EmbeddingsServer, Request, embeddings_json
+from remanence.testing.patience import HANG_S
+from remanence.testing.program import Program
 
 
 def test_the_subject_is_kept(memory: Memory) -> None:
@@ -133,10 +135,8 @@ with Memory(sys.argv[1]) as memory:
 
 def test_processes_do_not_lose_each_others_writes(tmp_path: Path) -> None:
     path = str(tmp_path / "memory.db")
-    started = [
-        subprocess.Popen([sys.executable, "-c", PROCESS, path, str(number)]) for number in range(3)
-    ]
-    assert [process.wait(120) for process in started] == [0, 0, 0]
+    started = [Program(PROCESS, path, number) for number in range(3)]
+    assert [program.ended() for program in started] == [0, 0, 0]
     with Memory(path) as memory:
         found = {record.text for record in memory.find(user_id="shared", limit=100)}
     assert found == {f"process {p} note {n}" for p in range(3) for n in range(25)}
@@ -198,7 +198,7 @@ def test_async_does_not_block_the_loop(tmp_path: Path) -> None:
 
             def progress(done: int, total: int) -> None:
                 inside.set()
-                assert go_on.wait(60)
+                assert go_on.wait(HANG_S)
 
             backup = asyncio.create_task(memory.backup(tmp_path / "copy.db", progress))
             while not inside.is_set():

@@ -20,6 +20,7 @@ from remanence.store.postgres import PgVectorIndex, PostgresStore
 from remanence.store.postgres.placing import Placing, employ
 from remanence.store.postgres.session import Session
 from remanence.testing.following import FollowedPieces
+from remanence.testing.patience import HANG_S
 from remanence.testing.services.shared import Running
 from remanence.testing.vector_index import FINGERPRINT, OpenIndex, PieceSource, VectorIndexSuite
 
@@ -108,7 +109,7 @@ class TestQdrantIndex(FollowingSuite):
 class TestQdrantIndexOnACluster(FollowingSuite):
     @pytest.fixture
     def make_engine(self, qdrant_cluster: Running) -> Callable[[], Engine]:
-        return lambda: QdrantEngine(qdrant_cluster.urls, timeout_s=30, replicas=2)
+        return lambda: QdrantEngine(qdrant_cluster.urls, timeout_s=HANG_S, replicas=2)
 
 
 class TestChromaIndexInAFolder(FollowingSuite):

@@ -21,10 +21,22 @@ from remanence.clock import FixedClock, IdMaker
 from remanence.errors import RemanenceError, StoreCorrupt, StoreError
 from remanence.store.sqlite import SqliteStore, restore
 from remanence.store.sqlite.encrypting import recrypt
+from remanence.testing.patience import HANG_S
+from remanence.testing.program import Program
 from remanence.testing.store_suites.making import add, healthy, memory
 
 OTHER = "another key, as long as it must be"
 REM = [str(Path(sys.executable).with_name("rem"))]
+RECRYPT = """
+import sys
+from pathlib import Path
+from remanence.errors import StoreBusy
+from remanence.store.sqlite.encrypting import recrypt
+try:
+    recrypt(Path(sys.argv[1]), sys.argv[2], "a key of another process")
+except StoreBusy as error:
+    print(type(error).__name__)
+"""
 
 
 @pytest.fixture
@@ -145,12 +157,7 @@ def test_a_second_opening_here_does_not_let_others_in(path: Path, key: str) -> N
                 SqliteStore(path, key=given).close()
             except StoreError:
                 continue
-        program = "import sys; from pathlib import Path; "
-        program += "from remanence.store.sqlite.encrypting import recrypt; "
-        program += "recrypt(Path(sys.argv[1]), sys.argv[2], 'a key of another process')"
-        command = [sys.executable, "-c", program, str(path), key]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-        assert "StoreBusy" in done.stderr
+        assert Program(RECRYPT, path, key).rest() == "StoreBusy\n"
         add(store, memory("still mine"))
     assert counted(path, key) == 2
 
@@ -230,7 +237,7 @@ def test_the_commands(tmp_path: Path) -> None:
     def rem(*given: str, **more: str) -> subprocess.CompletedProcess[str]:
         env = environment | more
         return subprocess.run(
-            [*REM, *given], capture_output=True, text=True, env=env, cwd=tmp_path, timeout=120
+            [*REM, *given], capture_output=True, text=True, env=env, cwd=tmp_path, timeout=HANG_S
         )
 
     def kept(name: str, content: str, mode: int = 0o600) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -16,6 +14,7 @@ from remanence import Memory
 from remanence.model.document import Shelf
 from remanence.model.scope import Reach
 from remanence.remember.past import COMPARED
+from remanence.testing.program import Program
 from remanence.testing.services.postgres import Databases
 
 PROCESSES = 4
@@ -39,7 +38,7 @@ EDITOR = """
 import sys
 from remanence import Memory
 place, name, edits = sys.argv[1], sys.argv[2], int(sys.argv[3])
-with Memory(place, busy_timeout_s=60) as memory:
+with Memory(place, busy_timeout_s=600) as memory:
     print("ready", flush=True)
     sys.stdin.readline()
     for n in range(edits):
@@ -56,20 +55,15 @@ with Memory(place, busy_timeout_s=60) as memory:
 
 
 @contextmanager
-def editors(place: str, names: list[str], edits: int) -> Iterator[list[subprocess.Popen[str]]]:
+def editors(place: str, names: list[str], edits: int) -> Iterator[list[Program]]:
     """Processes that edit, all begun at once; none outlives this."""
     with ExitStack() as ends:
-        running = [editor(place, name, edits) for name in names]
-        for process in running:
-            ends.enter_context(process)
-            ends.callback(process.kill)
-        begin(running)
+        running = [ends.enter_context(Program(EDITOR, place, name, edits)) for name in names]
+        for program in running:
+            assert program.hear() == "ready"
+        for program in running:
+            program.say("go")
         yield running
-
-
-def editor(place: str, name: str, edits: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", EDITOR, place, name, str(edits)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def lines_of(name: str, edits: int) -> list[str]:
@@ -81,25 +75,12 @@ def lines_of(name: str, edits: int) -> list[str]:
     return appended + [f"{name} inserted {n}" for n in range(1, edits, 3)]
 
 
-def begin(processes: list[subprocess.Popen[str]]) -> None:
-    """Let all of them go at once."""
-    for process in processes:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-
-
 def test_edits_of_several_processes_are_all_there(place: str) -> None:
     with Memory(place) as memory:
         memory.blocks.create("notes", "begin", user_id="ana", limit=100_000)
         names = [f"p{n}" for n in range(PROCESSES)]
         with editors(place, names, EDITS) as running:
-            for process in running:
-                process.communicate(timeout=240)
-        assert [process.returncode for process in running] == [0] * PROCESSES
+            assert [program.ended() for program in running] == [0] * PROCESSES
         block = memory.blocks.get("notes", user_id="ana")
         expected = [line for name in names for line in lines_of(name, EDITS)]
         assert sorted(block.value.split("\n")) == sorted([*expected, "begin"])
@@ -113,12 +94,11 @@ def test_edits_of_several_processes_are_all_there(place: str) -> None:
 def test_what_a_killed_writer_was_told_is_there(place: str) -> None:
     with Memory(place) as memory:
         memory.blocks.create("notes", "begin", user_id="ana", limit=100_000)
-        with editors(place, ["p0"], 10_000) as (process,):
-            assert process.stdout is not None
+        with editors(place, ["p0"], 10_000) as (program,):
             for n in range(KILLED_AFTER):
-                assert process.stdout.readline() == f"{n}\n"
-            process.kill()
-            more = process.communicate()[0].splitlines()
+                assert program.hear() == str(n)
+            program.kill()
+            more = program.rest().splitlines()
         acknowledged = KILLED_AFTER + len([line for line in more if line])
         lines = sorted(memory.blocks.get("notes", user_id="ana").value.split("\n"))
         assert lines in [
@@ -157,10 +137,10 @@ memory.close()
 
 def restore_and_die(place: str, after: int) -> str | None:
     """Restore in a process that is killed before its write of that number; None if it was."""
-    command = [sys.executable, "-c", RESTORE, place, str(after)]
-    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
-    assert done.returncode in (0, -signal.SIGKILL)
-    return done.stdout if done.returncode == 0 else None
+    program = Program(RESTORE, place, after)
+    told = program.rest()
+    assert program.returncode in (0, -signal.SIGKILL)
+    return told if program.returncode == 0 else None
 
 
 def state_of(memory: Memory) -> Any:

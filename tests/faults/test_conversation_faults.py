@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
-import subprocess
-import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -21,6 +19,8 @@ from remanence import Memory
 from remanence.errors import NotFound
 from remanence.model.memory import MemoryRecord
 from remanence.remember.lineage import SOURCES
+from remanence.testing.patience import HANG_S
+from remanence.testing.program import Program
 from remanence.testing.services.postgres import Databases
 
 WHOSE: dict[str, Any] = {"user_id": "ana", "session_id": "s1"}
@@ -31,18 +31,17 @@ KILLS = 10
 SPEAKER = """
 import json, sys
 from remanence import Memory
-place, name, start, count, window = sys.argv[1:]
-with Memory(place, busy_timeout_s=60, **json.loads(window)) as memory:
-    for n in range(int(start), int(start) + int(count)):
+place, name, count, window = sys.argv[1:]
+with Memory(place, busy_timeout_s=600, **json.loads(window)) as memory:
+    for n in range(int(count)):
         message = {"content": f"{name} goes to Town{n} on day {n}", "id": f"{name}{n}"}
         memory.conversations.append([message], user_id="ana", session_id="s1")
         print(json.dumps(f"{name}{n}"), flush=True)
 """
 
 
-def speaker(place: str, name: str, start: int, count: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", SPEAKER, place, name, str(start), str(count)]
-    return subprocess.Popen([*command, json.dumps(WINDOW)], stdout=subprocess.PIPE, text=True)
+def speaker(place: str, name: str, count: int) -> Program:
+    return Program(SPEAKER, place, name, count, json.dumps(WINDOW))
 
 
 @pytest.fixture(params=["file", "postgres"])
@@ -84,9 +83,9 @@ def check_summaries(memory: Memory) -> None:
 
 def test_two_processes_in_one_conversation(place: str) -> None:
     with Memory(place, **WINDOW) as memory:
-        running = [speaker(place, name, 0, EACH) for name in ("Ana", "Tom")]
-        heard = [process.communicate(timeout=240)[0].splitlines() for process in running]
-        assert [process.returncode for process in running] == [0, 0]
+        running = [speaker(place, name, EACH) for name in ("Ana", "Tom")]
+        heard = [program.rest().splitlines() for program in running]
+        assert [program.returncode for program in running] == [0, 0]
         told = memory.conversations.messages("s1", user_id="ana", limit=1_000)
         assert sorted(r.external_id or "" for r in told) == sorted(
             json.loads(line) for lines in heard for line in lines
@@ -102,20 +101,18 @@ def test_no_acknowledged_message_is_lost_by_a_kill(place: str) -> None:
     chance = random.Random(seed)
     acknowledged: list[str] = []
     for kill in range(KILLS):
-        process = speaker(place, f"k{kill}-", 0, 1_000)
-        assert process.stdout is not None
-        heard = [process.stdout.readline() for _ in range(chance.randint(1, 25))]
-        threading.Event().wait(chance.random() * 0.02)
-        os.kill(process.pid, signal.SIGKILL)
-        heard += process.stdout.read().splitlines(keepends=True)
-        acknowledged += [json.loads(line) for line in heard if line.endswith("\n")]
-        process.stdout.close()
-        assert process.wait() == -signal.SIGKILL
+        program = speaker(place, f"k{kill}-", 1_000)
+        acknowledged += [json.loads(program.hear()) for _ in range(chance.randint(1, 25))]
+        time.sleep(chance.random() * 0.02)
+        program.kill()
+        told = program.rest().splitlines(keepends=True)
+        acknowledged += [json.loads(line) for line in told if line.endswith("\n")]
+        assert program.returncode == -signal.SIGKILL
     with Memory(place, **WINDOW) as memory:
-        told = [r.external_id for r in memory.find(kinds="message", limit=1_000, **WHOSE)]
-        assert set(acknowledged) <= set(told)
-        assert len(told) <= len(acknowledged) + KILLS
-        assert len(set(told)) == len(told)
+        found = [r.external_id for r in memory.find(kinds="message", limit=1_000, **WHOSE)]
+        assert set(acknowledged) <= set(found)
+        assert len(found) <= len(acknowledged) + KILLS
+        assert len(set(found)) == len(found)
         check_summaries(memory)
         assert not any(finding.problems for finding in memory.doctor())
 
@@ -143,7 +140,7 @@ def test_erasing_while_others_sum_up(place: str) -> None:
             text = f"My secret word on day {n} in Lisbon is zyzzo{n}" if n % 2 else f"Yes, day {n}"
             speaking.conversations.append([{"content": text}], **WHOSE)
         done.set()
-        thread.join(timeout=120)
+        thread.join(HANG_S)
         assert not thread.is_alive()
         assert len(erased) > 50
         kept = speaking.find(user_id="ana", states="any", kinds="summary", limit=10_000)
@@ -174,7 +171,7 @@ def test_forgetting_a_conversation_while_it_goes_on(place: str) -> None:
             forgetting.conversations.forget("s1", user_id="ana", erase=True)
             forgetting.forget(user_id="ana", erase=True)
         stop.set()
-        thread.join(timeout=60)
+        thread.join(HANG_S)
         forgetting.forget(user_id="ana", erase=True)
         assert failed == []
         assert speaking.count(user_id="ana", states="any") == 0

@@ -71,11 +71,10 @@ def test_a_copy_killed_anywhere_goes_on(source: Path, place: Callable[[], str]) 
     kills.whole(source, place())
     with closing(opened(source)) as store:
         whole = everything(store)
-        for _ in range(KILLS):
+        for _ in kills.rounds(KILLS, cut_off=KILLS // 3):
             url = place()
             kills.kill(source, url)
             _resumed(store, url, whole)
-    assert kills.cut_off >= KILLS // 3
 
 
 def _resumed(store: Store, place: str, whole: object) -> None:
@@ -94,7 +93,7 @@ def test_killed_while_memories_are_written_anew(source: Path, place: Callable[[]
     kills = Kills(COPY)
     target = place()
     kills.whole(source, target)
-    for round in range(3):
+    for round in kills.rounds(3):
         with closing(opened(source)) as store:
             for id in everything(store).order["t"][:60]:
                 revise(store, id, importance=kills.chance.random(), text=f"round {round}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from remanence.errors import StoreFull
 from remanence.model.scope import Reach
 from remanence.store.sqlite import SqliteStore
+from remanence.testing.program import Program
 from remanence.testing.store_suites.making import add, healthy, memory, pieces, revise
 
 VFS = "full-disk"
@@ -57,9 +57,7 @@ store.close()
 
 def test_a_file_size_limit_is_a_full_disk(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
-    command = [sys.executable, "-c", LIMITED, str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    told = json.loads(done.stdout)
+    told = json.loads(Program(LIMITED, path).rest())
     assert told["refused"] > 5
     assert told == {
         "refused": told["refused"], "readable": True, "resumed": 5, "all": True, "healthy": True,

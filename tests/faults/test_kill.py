@@ -4,31 +4,22 @@ from __future__ import annotations
 
 import random
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import apsw
 import pytest
 
 from remanence.store.sqlite import SqliteStore, schema
+from remanence.testing.program import Program
 from remanence.testing.store_suites.making import add, healthy, memory
-from remanence.testing.store_suites.writers import Told, Writers, documents_in
+from remanence.testing.store_suites.writers import Told, documents_in, run_and_kill
 
 KILLS = 50
 
 State = dict[str, str]
 
 
-@pytest.fixture
-def writers() -> Iterator[Writers]:
-    writers = Writers()
-    yield writers
-    writers.close()
-
-
-def test_no_acknowledged_write_is_lost(writers: Writers, tmp_path: Path) -> None:
+def test_no_acknowledged_write_is_lost(tmp_path: Path) -> None:
     seed = random.randrange(2**32)
     print(f"seed {seed}")
     chance = random.Random(seed)
@@ -36,9 +27,7 @@ def test_no_acknowledged_write_is_lost(writers: Writers, tmp_path: Path) -> None
     state: State = {}
     for kill in range(KILLS):
         watcher = SqliteStore(path) if kill % 10 == 5 else None
-        heard = writers.run_and_kill(
-            chance.random() * 0.05, "done", path=str(path), seed=seed + kill
-        )
+        heard = run_and_kill(chance.random() * 0.05, "done", path=str(path), seed=seed + kill)
         acknowledged, attempted = states(state, heard)
         if watcher is not None:
             watcher.close()
@@ -92,8 +81,7 @@ UPDATE memories SET extra = 1;
 
 def migrate(path: Path, last_words: str = "", later: str = "") -> bool:
     """Open the store in a process that dies before that statement; whether it lived."""
-    command = [sys.executable, "-c", MIGRATION, str(path), last_words, later]
-    code = subprocess.run(command, check=False).returncode
+    code = Program(MIGRATION, path, last_words, later).ended()
     assert code in (0, -signal.SIGKILL)
     return code == 0
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -20,6 +18,8 @@ from remanence.errors import LanguageModelError
 from remanence.llm.openai_compatible import OpenAiCompatibleModel
 from remanence.ports.language_model import Reply
 from remanence.testing.chat_server import ChatRequest, ChatServer, Turn, calls, fails, says
+from remanence.testing.patience import HANG_S
+from remanence.testing.program import Program
 
 ASKED = [{"role": "user", "content": "Where does Ana live?"}]
 KEY = "sk-very-secret"
@@ -308,11 +308,8 @@ def test_a_process_killed_in_the_middle_of_an_answer(server: ChatServer, tmp_pat
         return Turn(hang=True)
 
     server.then(calls("core_memory_append", {"label": "human", "content": "Name: Ana"}), waits)
-    command = [sys.executable, "-c", ASK, str(tmp_path / "memory.db"), server.url]
-    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
-        assert asked.wait(60)
-        process.kill()
-        process.communicate()
+    with Program(ASK, tmp_path / "memory.db", server.url):
+        assert asked.wait(HANG_S)
     with Memory(tmp_path / "memory.db", embedder="no-such-model") as memory:
         said = memory.find(kinds="message", user_id="ana", newest_first=False)
         assert [record.role for record in said] == ["user", "assistant", "tool"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import threading
@@ -16,6 +17,8 @@ from remanence.errors import StoreBusy
 from remanence.model.filter import parse_filter
 from remanence.model.scope import Reach
 from remanence.store.sqlite import SqliteStore, restore
+from remanence.testing.patience import HANG_S
+from remanence.testing.program import Program
 from remanence.testing.store_suites.making import add, healthy, memory, pieces, texts
 
 PROCESSES = 8
@@ -24,20 +27,16 @@ THREADS = 32
 ALL = Reach(tenant="t", all_users=True)
 
 WRITER = """
-import sys, time
-from remanence.model.filter import parse_filter
-from remanence.model.scope import Reach
+import sys
 from remanence.store.sqlite import SqliteStore
+from remanence.testing.patience import HANG_S
 from remanence.testing.store_suites.making import add, memory, pieces
-path, name, processes, writes = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-store = SqliteStore(path, busy_timeout_s=60)
-add(store, memory("hello", metadata={"hello": True}))
-everybody = parse_filter({"hello": True})
-deadline = time.monotonic() + 60
-while store.count(Reach(tenant="t"), everybody) < processes:
-    assert time.monotonic() < deadline, "some processes were never seen"
-    time.sleep(0.01)
-for n in range(writes):
+path, name, writes = sys.argv[1:]
+store = SqliteStore(path, busy_timeout_s=HANG_S)
+add(store, memory("hello"))
+print("ready", flush=True)
+sys.stdin.readline()
+for n in range(int(writes)):
     add(store, memory(f"tea {n}", user_id=name, metadata={"n": n}), made=pieces())
 store.close()
 """
@@ -56,14 +55,13 @@ def fast(tmp_path: Path) -> Iterator[Path]:
 
 def test_processes_write_one_file(fast: Path) -> None:
     path = fast / "memory.db"
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(path), f"p{n}", str(PROCESSES), str(WRITES)]
-        )
-        for n in range(PROCESSES)
-    ]
-    watcher = SqliteStore(path, busy_timeout_s=60)
-    assert [process.wait() for process in running] == [0] * PROCESSES
+    running = [Program(WRITER, path, f"p{n}", WRITES) for n in range(PROCESSES)]
+    watcher = SqliteStore(path, busy_timeout_s=HANG_S)
+    for program in running:
+        assert program.hear() == "ready"
+    for program in running:
+        program.say("go")
+    assert [program.ended() for program in running] == [0] * PROCESSES
     assert watcher.count(ALL) == PROCESSES * (WRITES + 1)
     for n in range(PROCESSES):
         mine = watcher.find(Reach(tenant="t", user_id=f"p{n}"), limit=10_000, newest_first=False)
@@ -142,7 +140,7 @@ def test_a_process_forks_with_the_store_open(fast: Path) -> None:
     path = fast / "memory.db"
     # The warning is the point: threads and a fork together.
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKING, str(path)]
-    subprocess.run(command, check=True, timeout=120)
+    subprocess.run(command, check=True, timeout=HANG_S)
     store = SqliteStore(path)
     assert store.count(Reach(tenant="t")) == 81
     assert healthy(store)
@@ -206,15 +204,12 @@ with SqliteStore(sys.argv[1]).alone("sweep") as alone:
 def test_only_one_process_is_alone_and_its_death_frees_the_place(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     store = SqliteStore(path)
-    other = subprocess.Popen(
-        [sys.executable, "-c", ALONE, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    assert other.stdout is not None
-    assert other.stdout.readline() == b"True\n"
-    with store.alone("sweep") as here, store.alone("another thing") as elsewhere:
-        assert (here, elsewhere) == (False, True)
-    other.kill()
-    other.communicate()
+    with Program(ALONE, path) as other:
+        assert other.hear() == "True"
+        with store.alone("sweep") as here, store.alone("another thing") as elsewhere:
+            assert (here, elsewhere) == (False, True)
+        other.kill()
+        assert other.ended() == -signal.SIGKILL
     with store.alone("sweep") as here:
         assert here
     store.close()

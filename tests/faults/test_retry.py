@@ -9,7 +9,7 @@ from remanence.model.scope import Reach
 from remanence.model.write import Insert, Receipt
 from remanence.store.sqlite import SqliteStore
 from remanence.testing.store_suites.making import healthy, memory, write
-from remanence.testing.store_suites.writers import Writers
+from remanence.testing.store_suites.writers import run_and_kill
 
 ROUNDS = 20
 
@@ -20,16 +20,14 @@ def test_an_ambiguous_write_is_repeated_without_a_second_copy(tmp_path: Path) ->
     chance = random.Random(seed)
     path = tmp_path / "memory.db"
     store = SqliteStore(path)
-    writers = Writers()
     for number in range(ROUNDS):
         key = f"request {number}"
-        writers.run_and_kill(chance.random() * 0.01, "doing", path=str(path), receipt=key)
+        run_and_kill(chance.random() * 0.01, "doing", path=str(path), receipt=key)
         receipt = Receipt(key=key, digest=b"same")
         answer = write(store, Insert(record=memory(f"once, for {key}")), receipt=receipt)
         again = write(store, Insert(record=memory(f"once, for {key}")), receipt=receipt)
         assert again.repeated
         assert again.records == answer.records
         assert store.count(Reach(tenant="t")) == number + 1
-    writers.close()
     assert healthy(store)
     store.close()

@@ -6,9 +6,6 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
-import time
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,13 +16,15 @@ from remanence import Memory
 from remanence.clock import FixedClock
 from remanence.model.sleep import Step
 from remanence.ports.store import Store
-from remanence.sleep.schedule import Outcome, Schedules, SleepRunner, Worker
+from remanence.sleep.schedule import Schedules, SleepRunner, Worker
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
 from remanence.testing.copies import opened
 from remanence.testing.nights import Nights, Tally
+from remanence.testing.patience import until
+from remanence.testing.program import Program
 
-REM = [sys.executable, "-c", "from remanence.cli.app import main; main()"]
+REM = "from remanence.cli.app import main; main()"
 LEASE_S = 1.5
 
 HANGING = f"""
@@ -113,15 +112,9 @@ def owe(place: str) -> str:
 
 def test_of_two_workers_at_the_same_moment_one_runs(owing: str) -> None:
     environment = {**os.environ, "REMANENCE_DATABASE": owing, "REMANENCE_EMBEDDER": "none-here"}
-    workers = [
-        subprocess.Popen(
-            [*REM, "worker", "--once", "--json", "--tenant", "t"],
-            stdout=subprocess.PIPE,
-            env=environment,
-        )
-        for _ in range(2)
-    ]
-    answers = [json.loads(each.communicate(timeout=60)[0]) for each in workers]
+    given = ("worker", "--once", "--json", "--tenant", "t")
+    workers = [Program(REM, *given, env=environment) for _ in range(2)]
+    answers = [json.loads(each.rest()) for each in workers]
     assert [each.returncode for each in workers] == [0, 0]
     (outcome,) = [one for answer in answers for one in answer["data"]["outcomes"]]
     assert [run["status"] for run in outcome["runs"]] == ["completed"]
@@ -130,30 +123,19 @@ def test_of_two_workers_at_the_same_moment_one_runs(owing: str) -> None:
 
 
 def test_a_worker_that_was_killed_is_followed_by_another(owing: str) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", HANGING, owing], stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "go\n"
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    process.stdout.close()
+    with Program(HANGING, owing) as program:
+        assert program.hear() == "go"
     with Memory(owing, tenant="t", embedder="none-here") as memory:
-        until = memory.schedules.get("mine").until
+        leased = memory.schedules.get("mine").until
         worker = Worker(
             memory.parts.store,
             lambda tenant: SleepRunner(memory.sleep),
             tenants=lambda: ["t"],
             look_s=0,
         )
-        outcomes: list[Outcome] = []
-        deadline = time.monotonic() + 30
-        while not outcomes and time.monotonic() < deadline:
-            outcomes = worker.tick()
-            time.sleep(0.02)
-        assert until is not None
-        assert datetime.now(UTC) >= until
-        (outcome,) = outcomes
+        (outcome,) = until(worker.tick)
+        assert leased is not None
+        assert datetime.now(UTC) >= leased
         assert [run.step for run in outcome.runs] == [Step.UPKEEP]
         assert outcome.error is None
         assert worker.tick() == []
@@ -162,14 +144,7 @@ def test_a_worker_that_was_killed_is_followed_by_another(owing: str) -> None:
 def test_a_worker_ends_when_it_is_asked_to(tmp_path: Path) -> None:
     owing = owe(str(tmp_path / "memory.db"))
     environment = {**os.environ, "REMANENCE_DATABASE": owing, "REMANENCE_EMBEDDER": "none-here"}
-    process = subprocess.Popen(
-        [*REM, "worker", "--every", "0.1", "--tenant", "t"],
-        stdout=subprocess.PIPE,
-        env=environment,
-        text=True,
-    )
-    assert process.stdout is not None
-    assert " t mine (time): upkeep " in process.stdout.readline()
-    process.send_signal(signal.SIGTERM)
-    assert process.communicate(timeout=20)[0] == ""
-    assert process.returncode == 0
+    with Program(REM, "worker", "--every", 0.1, "--tenant", "t", env=environment) as worker:
+        assert " t mine (time): upkeep " in worker.hear()
+        worker.send_signal(signal.SIGTERM)
+        assert (worker.rest(), worker.returncode) == ("", 0)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -34,6 +32,7 @@ from remanence.ports.store import Store
 from remanence.recall.ask import where_of
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
+from remanence.testing.program import Program
 from remanence.testing.services.postgres import Databases
 from remanence.testing.services.valkey import Valkey
 from remanence.testing.store_suites.making import add, memory
@@ -472,18 +471,13 @@ def test_a_writer_killed_at_any_moment_has_lost_nothing_it_acknowledged(
     private_valkey: MakeValkey, tmp_path: Path
 ) -> None:
     server, path = private_valkey(durable=False), tmp_path / "memory.db"
-    writer = subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(path), server.url], stdout=subprocess.PIPE, text=True
-    )
-    assert writer.stdout is not None
-    with writer.stdout as told:
+    with Program(KILLED, path, server.url) as writer:
         acknowledged = 0
         while acknowledged < 50:
-            acknowledged = int(told.readline())
+            acknowledged = int(writer.hear())
         writer.kill()
-        rest = [int(line) for line in told if line.endswith("\n")]
-    writer.wait()
-    acknowledged = max([acknowledged, *rest])
+        rest = writer.rest().splitlines(keepends=True)
+    acknowledged = max([acknowledged, *(int(line) for line in rest if line.endswith("\n"))])
     with (
         closing(SqliteStore(path)) as store,
         closing(RedisSessionCache(server.url, timeout_s=5)) as cache,

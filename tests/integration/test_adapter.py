@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -28,6 +26,7 @@ from remanence.model.sleep import Night, SleepPolicy, Step
 from remanence.model.write import Batch, Revise
 from remanence.recall.adapters import Adapters, head_of, version_of
 from remanence.sleep.learning import Learning
+from remanence.testing.program import Program
 
 NOW = datetime(2026, 5, 4, 9, tzinfo=UTC)
 ME, OTHER = "ana", "bruno"
@@ -275,8 +274,7 @@ def test_another_process_is_noticed(untrained: Memory) -> None:
         "                  LearnPolicy(least=16))\n"
         "    assert learn.train('ana').accepted\n"
     )
-    database = untrained.settings.database
-    subprocess.run([sys.executable, "-c", script, str(database)], check=True, timeout=120)
+    assert Program(script, untrained.settings.database).ended() == 0
     seconds.at += EVERY_S / 2
     assert shown(untrained) == plain
     seconds.at += EVERY_S

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
@@ -24,6 +22,7 @@ from remanence.model.write import Batch, Insert, Remove, Revise
 from remanence.ports.store import Store
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
+from remanence.testing.program import Program
 from remanence.testing.reaching import Afar, afar
 from remanence.testing.services.postgres import Databases
 
@@ -678,11 +677,8 @@ class TestTogether:
     def test_processes_that_state_at_once(self, tmp_path: Path, database: str) -> None:
         for where in (str(tmp_path / "facts.db"), database):
             tenant = f"tenant {uuid4()}"
-            started = [
-                subprocess.Popen([sys.executable, "-c", STATING, where, tenant, str(number)])
-                for number in range(2)
-            ]
-            assert [one.wait(120) for one in started] == [0, 0]
+            started = [Program(STATING, where, tenant, number) for number in range(2)]
+            assert [one.ended() for one in started] == [0, 0]
             store: Store = PostgresStore(where) if "://" in where else SqliteStore(Path(where))
             try:
                 found = facts_of(store, tenant, FixedClock(NOW)).about("Ana")

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -34,6 +31,8 @@ from remanence.testing.following import (
     until,
     vectors,
 )
+from remanence.testing.patience import HANG_S
+from remanence.testing.program import Program
 from remanence.testing.store_suites.making import partition_of, revise
 
 ENGINES = ("qdrant", "chroma")
@@ -43,6 +42,7 @@ Open = Callable[[], FollowingIndex]
 FOLLOWER = """
 import sys
 from remanence.testing.following import FINGERPRINT, erase, patiently, put, vectors
+from remanence.testing.patience import HANG_S
 from remanence.testing.store_suites.making import partition_of
 if sys.argv[1].startswith("postgresql://"):
     from remanence.store.postgres import PostgresStore as Opened
@@ -55,7 +55,7 @@ else:
     from remanence.index.chroma import ChromaIndex as Index
     where = sys.argv[3]
 store = Opened(sys.argv[1])
-index = Index(store, FINGERPRINT, where, timeout_s=20, small=0)
+index = Index(store, FINGERPRINT, where, timeout_s=HANG_S, small=0)
 partition = partition_of(store)
 for n in range(12):
     rows = vectors(6, int(sys.argv[4]) * 1000 + n)
@@ -99,9 +99,9 @@ def open_index(store: Store, kind: str, address: str) -> Iterator[Open]:
 
     def open_index() -> FollowingIndex:
         opened.append(
-            QdrantIndex(store, FINGERPRINT, [address], timeout_s=20, small=0)
+            QdrantIndex(store, FINGERPRINT, [address], timeout_s=HANG_S, small=0)
             if kind == "qdrant"
-            else ChromaIndex(store, FINGERPRINT, address, timeout_s=20, small=0)
+            else ChromaIndex(store, FINGERPRINT, address, timeout_s=HANG_S, small=0)
         )
         return opened[-1]
 
@@ -114,9 +114,9 @@ def open_index(store: Store, kind: str, address: str) -> Iterator[Open]:
 def engine(kind: str, address: str, open_index: Open) -> Iterator[Engine]:
     """Another connection to the same collection, to look into it and to spoil it."""
     made: Engine = (
-        QdrantEngine([address], timeout_s=20)
+        QdrantEngine([address], timeout_s=HANG_S)
         if kind == "qdrant"
-        else ChromaEngine(address, timeout_s=20)
+        else ChromaEngine(address, timeout_s=HANG_S)
     )
     made.ensure(open_index().collection, DIMENSION)
     yield made
@@ -300,11 +300,8 @@ def test_two_processes_that_follow_at_once_leave_exactly_the_stores_pieces(
     database: str, store: Store, kind: str, address: str, open_index: Open, engine: Engine
 ) -> None:
     _, partition = filled(store, open_index, 5)
-    running = [
-        subprocess.Popen([sys.executable, "-c", FOLLOWER, database, kind, address, str(seed)])
-        for seed in range(2)
-    ]
-    assert [process.wait() for process in running] == [0, 0]
+    running = [Program(FOLLOWER, database, kind, address, seed) for seed in range(2)]
+    assert [program.ended() for program in running] == [0, 0]
     open_index().flush([partition])
     assert len(stored(store, partition)) == 5 + 2 * 12 * 3
     assert held(engine, partition) == stored(store, partition)
@@ -329,7 +326,7 @@ def test_a_forked_child_follows_by_itself(store: Store, open_index: Open, engine
 
 
 def test_very_long_memories_reach_qdrant(qdrant_url: str) -> None:
-    engine, partition, count = QdrantEngine([qdrant_url], timeout_s=20), 5, 9000
+    engine, partition, count = QdrantEngine([qdrant_url], timeout_s=HANG_S), 5, 9000
     engine.ensure(f"remanence_long_{uuid4().hex}", 384)
     try:
         engine.set_position(partition, 1)
@@ -371,21 +368,16 @@ def test_a_chroma_folder_serves_one_process_and_then_the_next(tmp_path: Path) ->
     index = ChromaIndex(store, FINGERPRINT, folder, small=0)
     put(store, vectors(20, 1))
     patiently(index, partition_of(store), vectors(1, 1)[0], 5)
-    command = [sys.executable, "-c", SECOND, database, folder]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == "True\n"
+    with Program(SECOND, database, folder) as other:
+        assert other.hear() == "True"
         put(store, vectors(20, 2))
         index.flush()
         index.close()
-        told, _ = other.communicate("\n")
-    assert (told, other.returncode) == ("True\nTrue\n", 0)
+        assert (other.rest(), other.returncode) == ("True\nTrue\n", 0)
     store.close()
 
 
 def engine_position(index: FollowingIndex, partition: int) -> int | None:
     """The position as the index's own connection reads it."""
-    time.sleep(0.01)
     with index._following.access.engine() as engine:
         return engine.position(partition)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from remanence import Memory
+from remanence.testing.program import Program
 
 WRITER = """
 import sys
@@ -83,11 +82,10 @@ def test_two_memories_on_one_file_see_each_other_at_once(tmp_path: Path) -> None
 def test_processes_write_together_and_a_search_sees_it(memory: Memory) -> None:
     path = memory.settings.database
     memory.search("warm the index before the others write")
-    command = [sys.executable, "-c", WRITER, path]
-    others = [subprocess.Popen([*command, name, "20"]) for name in ("first", "second")]
+    others = [Program(WRITER, path, name, 20) for name in ("first", "second")]
     for n in range(20):
         memory.add(f"third wrote note {n}")
-    assert [other.wait(60) for other in others] == [0, 0]
+    assert [other.ended() for other in others] == [0, 0]
     assert memory.count() == 60
     for name in ("first", "second", "third"):
         hits = memory.search(f"{name} wrote note 7", limit=1)

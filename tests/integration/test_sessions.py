@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
@@ -30,6 +28,7 @@ from remanence.ports.store import Store
 from remanence.recall.ask import where_of
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
+from remanence.testing.program import Program
 from remanence.testing.services.postgres import Databases
 from remanence.testing.services.shared import Running
 from remanence.testing.store_suites.making import add, memory
@@ -637,7 +636,7 @@ from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
 database, url, tenant, name, writes = sys.argv[1:]
 server = database.startswith("postgresql")
-store = PostgresStore(database) if server else SqliteStore(database, busy_timeout_s=60)
+store = PostgresStore(database) if server else SqliteStore(database, busy_timeout_s=600)
 cache = RedisSessionCache(url, timeout_s=5, connect_timeout_s=5) if url else None
 sessions = Sessions(store, tenant, SystemClock(), 86400, cache, lambda *_, **__: [])
 for n in range(int(writes)):
@@ -654,11 +653,8 @@ def test_processes_that_change_different_keys_all_win(place: Place, sessions: Se
     sessions.create("s")
     names, writes = ("a", "b", "c"), 25
     arguments = [place.database, place.cache_url, place.tenant]
-    running = [
-        subprocess.Popen([sys.executable, "-c", WRITER, *arguments, name, str(writes)])
-        for name in names
-    ]
-    assert [process.wait() for process in running] == [0, 0, 0]
+    running = [Program(WRITER, *arguments, name, writes) for name in names]
+    assert [program.ended() for program in running] == [0, 0, 0]
     place.clock.at = datetime.now(UTC)
     found = sessions.get("s")
     assert found.version == 1 + len(names) * writes

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +22,7 @@ from remanence.testing.pairing import (
     sleeper,
     state_of,
 )
+from remanence.testing.program import Program
 from remanence.testing.store_suites.making import healthy, revise, write
 
 PAIRS = 10
@@ -120,48 +119,29 @@ def test_a_failure_in_the_middle_leaves_the_state_as_it_was(store: Store) -> Non
     assert healthy(store)
 
 
-def started(program: str, where: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", program, where]
-    return subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
-    )
-
-
-def said(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    return process.stdout.readline().strip()
-
-
-def go(process: subprocess.Popen[str]) -> None:
-    assert process.stdin is not None
-    process.stdin.write("\n")
-    process.stdin.flush()
-
-
 def test_a_second_process_is_told_who_is_at_it(store: Store, where: str) -> None:
-    with started(HOLDING, where) as other:
-        assert said(other) == "planned"
+    with Program(HOLDING, where) as other:
+        assert other.hear() == "planned"
         sleep = sleeper(store, clock=SystemClock())
         with pytest.raises(Conflict, match=r"worker 1 is at it: the merge run .*; wait or cancel"):
             sleep.run("merge")
         assert sleep.resume() == []
         running = only(sleep.log())
         sleep.cancel(running.id)
-        go(other)
-        assert said(other) == f"cancelled {running.id}"
+        other.say()
+        assert other.hear() == f"cancelled {running.id}"
+        assert other.ended() == 0
     assert only(sleep.log()).batches == 0
     assert only(sleep.run("merge")).counts["merge"] == PAIRS
 
 
 def test_of_two_that_begin_at_once_each_pair_is_done_once(store: Store, where: str) -> None:
-    racers = [started(RACING, where) for _ in range(2)]
+    racers = [Program(RACING, where) for _ in range(2)]
     for one in racers:
-        assert said(one) == "ready"
+        assert one.hear() == "ready"
     for one in racers:
-        go(one)
-    told = [said(one) for one in racers]
-    for one in racers:
-        one.communicate(timeout=30)
+        one.say()
+    told = [one.rest().strip() for one in racers]
     assert sum(int(one) for one in told if one != "conflict") == PAIRS
     sleep = sleeper(store)
     assert {run.status for run in sleep.log()} == {Status.COMPLETED}

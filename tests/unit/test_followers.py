@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -22,7 +20,9 @@ from remanence.index.standby import WithStandby
 from remanence.model.embedding import FloatArray
 from remanence.ports.store import Keys
 from remanence.ports.vector_index import Nearest
-from remanence.testing.following import FollowedPieces, until
+from remanence.testing.following import FollowedPieces
+from remanence.testing.patience import until
+from remanence.testing.program import Program
 from remanence.testing.vector_index import (
     DIMENSION,
     FINGERPRINT,
@@ -269,15 +269,11 @@ sys.stdin.read()
 @pytest.mark.slow
 def test_a_folder_is_held_by_one_process(tmp_path: Path) -> None:
     folder = str(tmp_path / "chroma")
-    command = [sys.executable, "-c", HOLDER, folder]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-        assert other.stdout is not None
-        assert other.stdin is not None
-        assert other.stdout.readline() == b"held\n"
+    with Program(HOLDER, folder) as other:
+        assert other.hear() == "held"
         with pytest.raises(EngineDown, match="chroma run"):
             Hold(folder)
-        other.stdin.close()
-        other.wait()
+        assert other.ended() == 0
     holds = [Hold(folder), Hold(folder)]
     holds[0].release()
     assert refused_to_a_child(folder)

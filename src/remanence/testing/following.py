@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import uuid4
 
@@ -18,12 +17,12 @@ from remanence.model.scope import Reach
 from remanence.model.write import Insert, Piece, Pieces, Remove
 from remanence.ports.store import Store
 from remanence.ports.vector_index import Nearest
+from remanence.testing.patience import until
 from remanence.testing.store_suites.making import memory, write
 from remanence.testing.vector_index import PieceSource
 
 DIMENSION = 32
 FINGERPRINT = Fingerprint("following", "2" * 64, DIMENSION, "mean")
-DEADLINE_S = 30.0
 
 
 class FollowedPieces(PieceSource):
@@ -118,14 +117,6 @@ def patiently(index: FollowingIndex, partition: int, vector: FloatArray, limit: 
     until(answered)
     index.flush()
     return answers[0]
-
-
-def until(reached: Callable[[], bool]) -> None:
-    """Wait for something that comes about by itself."""
-    deadline = time.monotonic() + DEADLINE_S
-    while not reached():
-        assert time.monotonic() < deadline, "it never came about"
-        time.sleep(0.02)
 
 
 def _one_piece(row: FloatArray) -> Pieces:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import random
 import signal
-import subprocess
-import sys
 import time
+from collections.abc import Iterator
+from itertools import count
+
+from remanence.testing.program import Program
+
+MORE = 50  # rounds; each that came too late halves the time, so a few are enough
 
 
 class Kills:
@@ -24,35 +28,34 @@ class Kills:
         self._span_s = 0.0
         self.cut_off = 0
 
+    def rounds(self, usual: int, *, cut_off: int = 1) -> Iterator[int]:
+        """Numbers from 1: the usual rounds, and on until so many runs were cut off."""
+        for number in count(1):
+            if number > usual and self.cut_off >= cut_off:
+                return
+            assert number <= usual + MORE, "the runs end before they can be killed"
+            yield number
+
     def whole(self, *given: object) -> None:
         """Let one run end by itself, and remember how long that takes."""
-        process = self._started(*given)
+        program = self._started(*given)
         begun = time.monotonic()
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"done\n"
+        assert program.hear() == "done"
         self._span_s = time.monotonic() - begun
-        _told(process)
+        assert program.ended() == 0
 
     def kill(self, *given: object) -> None:
         """Start a run and kill it somewhere; `cut_off` counts those that had not ended."""
-        process = self._started(*given)
+        program = self._started(*given)
         time.sleep(self.chance.random() * self._span_s)
-        process.send_signal(signal.SIGKILL)
-        if _told(process) == b"done\n":
+        program.kill()
+        if program.rest() == "done\n":
             self._span_s /= 2
         else:
             self.cut_off += 1
+        assert program.returncode in (0, -signal.SIGKILL)
 
-    def _started(self, *given: object) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-c", self._program, *map(str, given)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE)
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"go\n"
-        return process
-
-
-def _told(process: subprocess.Popen[bytes]) -> bytes:
-    """The rest of what it said; it is gone in any case."""
-    told, _ = process.communicate(timeout=60)
-    assert process.returncode in (0, -signal.SIGKILL)
-    return told
+    def _started(self, *given: object) -> Program:
+        program = Program(self._program, *given)
+        assert program.hear() == "go"
+        return program

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import threading
 import time
@@ -19,17 +18,23 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import IO, Any
+from typing import Any
 
 from remanence.errors import RemanenceError, StoreError
 from remanence.memory import Memory
+from remanence.testing.patience import HANG_S, until
+from remanence.testing.program import Program
 from remanence.testing.services.postgres import Postgres
 from remanence.testing.services.qdrant import Qdrant
 
-MODULE = "remanence.testing.machines"
+WORKER = """
+import sys
+from remanence.testing.machines import work
+work(*sys.argv[1:])
+"""
 USER = "team"
 WORDS = ("tea", "rain", "Lisbon", "trains", "the garden", "a letter", "Ana", "the budget")
-CALM_S = 1.5
+CALM = 20  # times that each worker does its work between two kills
 DOWN_S = 0.3
 
 Told = dict[str, Any]
@@ -63,34 +68,28 @@ class Report:
 class Worker:
     """A process from the outside: all it said, heard by a thread."""
 
-    process: subprocess.Popen[str]
+    program: Program
     heard: list[Told] = field(default_factory=list)
     thread: threading.Thread | None = None
 
     @classmethod
     def start(cls, role: str, name: str, settings: Told) -> Worker:
         """Start a writer or a reader, and wait until it has done its work once."""
-        command = [sys.executable, "-m", MODULE, "--work", role, name, json.dumps(settings)]
-        pipe = subprocess.PIPE
-        worker = cls(subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True))
-        assert worker.process.stdout is not None
-        worker._hear(worker.process.stdout.readline())
-        worker.thread = threading.Thread(target=worker._listen, args=(worker.process.stdout,))
+        worker = cls(Program(WORKER, role, name, json.dumps(settings)))
+        worker._hear(worker.program.hear())
+        worker.thread = threading.Thread(target=worker._listen)
         worker.thread.start()
         return worker
 
     def stop(self) -> None:
         """Let it finish what it is at."""
-        assert self.process.stdin is not None
-        self.process.stdin.close()
+        self.program.stdin.close()
         assert self.thread is not None
         self.thread.join()
-        self.process.wait(timeout=60)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
+        assert self.program.ended() == 0
 
-    def _listen(self, stdout: IO[str]) -> None:
-        for line in stdout:
+    def _listen(self) -> None:
+        for line in self.program.stdout:
             self._hear(line)
 
     def _hear(self, line: str) -> None:
@@ -105,13 +104,13 @@ def run_machines(
         "database": postgres.database(),
         "index": "qdrant",
         "index_url": ",".join(qdrant.urls),
-        "server_timeout_s": 30.0,
+        "server_timeout_s": HANG_S,
         "threads": 1,
     }
     workers = [Worker.start("write", f"writer {n}", settings) for n in range(writers)]
     workers += [Worker.start("read", f"reader {n}", settings) for n in range(readers)]
     for kill in range(kills):
-        time.sleep(CALM_S)
+        _calm(workers)
         if kill == kills // 2:
             qdrant.kill(1)
         postgres.kill()
@@ -119,10 +118,16 @@ def run_machines(
         postgres.restart()
         if kill == kills - 1:
             qdrant.restart(1)
-    time.sleep(CALM_S)
+    _calm(workers)
     for worker in workers:
         worker.stop()
     return _report([told for worker in workers for told in worker.heard], settings, kills)
+
+
+def _calm(workers: list[Worker]) -> None:
+    """Let each do its work a few times more."""
+    wanted = [len(worker.heard) + CALM for worker in workers]
+    until(lambda: all(len(w.heard) >= n for w, n in zip(workers, wanted, strict=True)))
 
 
 def _report(heard: list[Told], settings: Told, kills: int) -> Report:
@@ -143,7 +148,8 @@ def _report(heard: list[Told], settings: Told, kills: int) -> Report:
     )
 
 
-def _work(role: str, name: str, settings: Told) -> None:
+def work(role: str, name: str, settings: str) -> None:
+    """Be a worker until there is nothing more to read."""
     over = threading.Event()
 
     def listen() -> None:
@@ -152,7 +158,7 @@ def _work(role: str, name: str, settings: Told) -> None:
 
     threading.Thread(target=listen, daemon=True).start()
     act = {"write": _write, "read": _read}[role]
-    with Memory(**settings) as memory:
+    with Memory(**json.loads(settings)) as memory:
         number = 0
         while not over.is_set():
             began = time.monotonic()
@@ -191,15 +197,10 @@ def _show(report: Report) -> None:
 
 
 def main() -> None:
-    """Start the servers, run, and print what happened; or be a worker."""
+    """Start the servers, run, and print what happened."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--kills", type=int, default=5)
-    parser.add_argument("--work", nargs=3, help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.work:
-        role, name, settings = given.work
-        _work(role, name, json.loads(settings))
-        return
     postgres = Postgres.start(Path(mkdtemp(prefix="rem-")))
     qdrant = Qdrant.start(Path(mkdtemp(prefix="rem-")), nodes=3)
     try:

@@ -1,17 +1,13 @@
-"""Writers that can be killed: a process that forks one for each request it reads.
+"""Writers that can be killed: each says what it is about to do, does it, and says that it is done.
 
-A writer says what it is about to do, does it, and says that it is done; it never ends by itself, so
-its process id stays its own until it is killed.
+A writer never ends by itself.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -20,59 +16,36 @@ from remanence.model.document import Discard, Put, Shelving
 from remanence.model.write import Action, Insert, Receipt, Remove, Revise
 from remanence.ports.store import Store
 from remanence.store.sqlite import SqliteStore
+from remanence.testing.program import Program
 from remanence.testing.store_suites.making import NOW, block, memory, pieces, write
 
 Told = dict[str, Any]
 
+WRITER = f"""
+import json, sys
+from {__name__} import write_on, write_once
+asked = json.loads(sys.argv[1])
+write_once(**asked) if "receipt" in asked else write_on(**asked)
+"""
 
-class Writers:
-    """The process, from the outside."""
 
-    def __init__(self) -> None:
-        command = [sys.executable, "-m", __name__]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
-        )
-
-    def run_and_kill(self, patience_s: float, until: str, **asked: Any) -> list[Told]:
-        """What a writer said, killed so long after it first said `until`."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(asked).encode() + b"\n")
-        heard: list[Told] = []
-        while not all(any(key in one for one in heard) for key in ("pid", until)):
-            heard.append(self._hear())
+def run_and_kill(patience_s: float, until: str, **asked: Any) -> list[Told]:
+    """What a writer said, killed so long after it first said `until`."""
+    with Program(WRITER, json.dumps(asked)) as writer:
+        heard: list[Told] = [json.loads(writer.hear())]
+        while until not in heard[-1]:
+            heard.append(json.loads(writer.hear()))
         time.sleep(patience_s)
-        os.kill(next(one["pid"] for one in heard if "pid" in one), signal.SIGKILL)
-        while "gone" not in heard[-1]:
-            heard.append(self._hear())
-        return heard
-
-    def close(self) -> None:
-        """End the process."""
-        self._process.communicate(timeout=10)
-
-    def _hear(self) -> Told:
-        assert self._process.stdout is not None
-        told: Told = json.loads(self._process.stdout.readline())
-        return told
+        writer.kill()
+        return heard + [json.loads(line) for line in writer.rest().splitlines()]
 
 
 def _say(**told: Any) -> None:
-    os.write(1, json.dumps(told).encode() + b"\n")
+    print(json.dumps(told), flush=True)
 
 
-def _serve() -> None:
-    for line in sys.stdin:
-        asked = json.loads(line)
-        child = os.fork()
-        if child == 0:
-            _write_once(**asked) if "receipt" in asked else _write_on(**asked)
-        _say(pid=child)
-        os.waitpid(child, 0)
-        _say(gone=True)
-
-
-def _write_on(path: str, seed: int) -> None:
+def write_on(path: str, seed: int) -> None:
+    """Write one thing after the other."""
     chance = random.Random(seed)
     store = SqliteStore(Path(path))
     mine: list[str] = []
@@ -88,7 +61,8 @@ def _write_on(path: str, seed: int) -> None:
         _say(done=True)
 
 
-def _write_once(path: str, receipt: str) -> None:
+def write_once(path: str, receipt: str) -> None:
+    """Write one memory, and wait."""
     store = SqliteStore(Path(path))
     _say(doing=True)
     record = memory(f"once, for {receipt}")
@@ -144,7 +118,3 @@ def _told(action: Action) -> tuple[str, str]:
             return id, changes["text"]
         case Remove(id=id):
             return id, ""
-
-
-if __name__ == "__main__":
-    _serve()
