@@ -7,14 +7,20 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from httpx._config import DEFAULT_TIMEOUT_CONFIG
 
 from remanence import Memory
 from remanence.config import load_settings
 from remanence.embedding.models import find_model
 from remanence.embedding.onnx import OnnxEmbedder
+from remanence.testing.patience import HANG_S
 from remanence.testing.reaching import Reached, from_afar
 
 pytest_plugins = ["remanence.testing.services.fixtures"]
+
+# A call that names no limit gives up after five seconds otherwise: a busy machine is no hang.
+for _part in DEFAULT_TIMEOUT_CONFIG.as_dict():
+    setattr(DEFAULT_TIMEOUT_CONFIG, _part, HANG_S)
 
 
 @pytest.fixture(scope="session")

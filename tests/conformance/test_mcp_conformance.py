@@ -18,6 +18,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 from platformdirs import user_cache_path
 
 from remanence import Memory
+from remanence.testing.patience import HANG_S
 from remanence.testing.services.locks import alone
 from remanence.testing.services.process import ServiceMissing, folder_of
 from remanence.testing.serving import Served, serving
@@ -87,7 +88,7 @@ def test_the_official_runner_finds_nothing_wrong(
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG_S,
         check=False,
     )
     checks = [

@@ -103,7 +103,7 @@ class FollowingSuite(VectorIndexSuite):
 class TestQdrantIndex(FollowingSuite):
     @pytest.fixture
     def make_engine(self, qdrant_url: str) -> Callable[[], Engine]:
-        return lambda: QdrantEngine([qdrant_url], timeout_s=10)
+        return lambda: QdrantEngine([qdrant_url], timeout_s=HANG_S)
 
 
 class TestQdrantIndexOnACluster(FollowingSuite):
@@ -121,7 +121,7 @@ class TestChromaIndexInAFolder(FollowingSuite):
 class TestChromaIndexOnAServer(FollowingSuite):
     @pytest.fixture
     def make_engine(self, chroma_url: str) -> Callable[[], Engine]:
-        return lambda: ChromaEngine(chroma_url, timeout_s=10)
+        return lambda: ChromaEngine(chroma_url, timeout_s=HANG_S)
 
 
 class PostgresPieces(PieceSource):

@@ -19,14 +19,13 @@ import redis
 
 from remanence.cache.redis import RedisCache
 from remanence.ports.cache import Cache
+from remanence.testing.patience import HANG_S, until
 from remanence.testing.services.shared import Running
 from remanence.testing.services.valkey import Valkey
 
 TIMEOUT_S = 0.25
 TTL_S = 60.0
-# What a call may take beside the time-outs on a busy machine.
-SLACK_S = 0.25
-FREE_S = 0.1
+ONCE_S = 6 * TIMEOUT_S  # for a wait or two on a busy machine; waiting for each key takes longer
 
 MakeValkey = Callable[..., Valkey]
 
@@ -61,6 +60,11 @@ def took(call: Callable[[], object]) -> float:
     start = time.monotonic()
     call()
     return time.monotonic() - start
+
+
+def quickest(call: Callable[[], object]) -> float:
+    """What a call takes if nothing is in its way; one that waits never takes less than that."""
+    return min(took(call) for _ in range(10))
 
 
 def test_a_server_killed_in_use_gives_nothing_and_serves_again(
@@ -171,35 +175,39 @@ def hung(server: Valkey, cache: RedisCache) -> Iterator[None]:
 def test_a_hanging_server_costs_one_time_out_and_then_nothing(
     cache: RedisCache, clock: Ticking
 ) -> None:
-    assert took(lambda: cache.get(["a"])) < TIMEOUT_S + SLACK_S
+    assert took(lambda: cache.get(["a"])) < ONCE_S
     for call in (
         lambda: cache.get(["a"] * 50),
         lambda: cache.put({"a": b"y", "b": b"y"}, TTL_S),
         lambda: cache.remove(["a"]),
         lambda: cache.stats(),
     ):
-        assert took(call) < FREE_S
+        assert quickest(call) < TIMEOUT_S
     assert cache.stats().detail.endswith("no answer in time")
     clock.now += 1.01
-    assert took(lambda: cache.put({"a": b"y"}, TTL_S)) < 2 * TIMEOUT_S + SLACK_S
-    assert took(lambda: cache.get(["a"])) < FREE_S
+    assert took(lambda: cache.put({"a": b"y"}, TTL_S)) < ONCE_S
+    assert quickest(lambda: cache.get(["a"])) < TIMEOUT_S
 
 
 @pytest.mark.usefixtures("hung")
 def test_of_many_callers_one_tries_a_hanging_server(cache: RedisCache, clock: Ticking) -> None:
     cache.get(["a"])
-    clock.now += 1.01
-    with ThreadPoolExecutor(16) as pool:
-        times = sorted(pool.map(lambda _: took(lambda: cache.get(["a"])), range(16)))
-    assert times[-1] >= TIMEOUT_S * 0.9
-    assert times[-2] < TIMEOUT_S * 0.9
+
+    def one_waits() -> bool:
+        clock.now += 1.01
+        with ThreadPoolExecutor(16) as pool:
+            *rest, longest = sorted(pool.map(lambda _: took(lambda: cache.get(["a"])), range(16)))
+        assert longest >= TIMEOUT_S * 0.9
+        return max(rest) < TIMEOUT_S * 0.9
+
+    assert any(one_waits() for _ in range(10))  # a busy machine may hold up the others as well
 
 
 @pytest.mark.usefixtures("hung")
 def test_callers_at_the_moment_it_hangs_wait_once(cache: RedisCache) -> None:
     with ThreadPoolExecutor(16) as pool:
         times = list(pool.map(lambda _: took(lambda: cache.get(["a"])), range(16)))
-    assert max(times) < 2 * TIMEOUT_S + SLACK_S
+    assert max(times) < ONCE_S
 
 
 def test_a_server_that_wakes_up_serves_again_with_right_values(
@@ -226,13 +234,10 @@ def test_a_node_of_a_cluster_that_hangs_costs_the_others_nothing(
         assert cache.get(list(values)) == [b"x"] * 60
         os.kill(servers.processes[0].pid, signal.SIGSTOP)
         try:
-            assert took(lambda: cache.get(list(values))) < 2 * TIMEOUT_S + SLACK_S
-            took(lambda: cache.get(["0"]))  # who holds what may be asked anew, once
-            for _ in range(3):
-                start = time.monotonic()
-                found = cache.get(list(values))
-                assert time.monotonic() - start < FREE_S
-                assert 20 < found.count(b"x") < 60
+            assert took(lambda: cache.get(list(values))) < ONCE_S
+            cache.get(["0"])  # who holds what may be asked anew, once
+            assert quickest(lambda: cache.get(list(values))) < TIMEOUT_S
+            assert 20 < cache.get(list(values)).count(b"x") < 60
             detail = cache.stats().detail
         finally:
             os.kill(servers.processes[0].pid, signal.SIGCONT)
@@ -251,7 +256,7 @@ def test_a_killed_cluster_gives_nothing_and_serves_again(
         for node in range(3):
             servers.kill(node)
         for _ in range(3):
-            assert took(lambda: cache.get(list(values))) < 2 * TIMEOUT_S + SLACK_S
+            assert took(lambda: cache.get(list(values))) < ONCE_S
             assert cache.get(list(values)) == [None] * 60
             clock.now += 1.01
         assert not cache.stats().healthy
@@ -271,11 +276,12 @@ def _kept(cache: Cache, values: dict[str, bytes]) -> bool:
 
 def _until(reached: Callable[[], bool], clock: Ticking) -> None:
     """Nodes tell each other in their own time that all is well."""
-    deadline = time.monotonic() + 20
-    while not reached():
-        assert time.monotonic() < deadline
+
+    def reached_later() -> bool:
         clock.now += 1.01
-        time.sleep(0.05)
+        return reached()
+
+    until(reached_later)
 
 
 def test_keys_that_move_to_another_node_are_found_again(
@@ -373,4 +379,4 @@ def test_a_process_forks_with_the_cache_in_use(
     url = {"local": "", "one server": valkey_url, "cluster": f"redis+cluster://{hosts}"}[kind]
     # The warning is the point: threads and a fork together.
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKING, url]
-    subprocess.run(command, check=True, timeout=120)
+    subprocess.run(command, check=True, timeout=HANG_S)

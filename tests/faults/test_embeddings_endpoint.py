@@ -19,6 +19,7 @@ from remanence.testing.embeddings_server import (
     Request,
     embeddings_json,
 )
+from remanence.testing.patience import HANG_S
 
 GOOD = Answer(embeddings_json([[3.0, 4.0]]))
 
@@ -99,7 +100,7 @@ def test_an_endpoint_that_hangs() -> None:
     enough = threading.Event()
 
     def hang(request: Request) -> Answer:
-        enough.wait(10)
+        enough.wait(HANG_S)
         return GOOD
 
     with EmbeddingsServer(hang) as server:

@@ -17,8 +17,10 @@ import httpx
 import pytest
 
 from remanence.operations.routes import Route, asked_of, routes
+from remanence.server import wire
 from remanence.server.problems import MEDIA_TYPE
 from remanence.server.rest.examples import EXAMPLES
+from remanence.testing.patience import HANG_S
 from remanence.testing.serving import Served, serving
 
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
@@ -27,7 +29,6 @@ OTHERS = ("POST /v1/import", "POST /v1/admin/keys", "GET /v1/admin/audit", "GET 
 # Answers that the server may give though the caller could not know better: full, or busy.
 EXCUSED = (503, 507)
 INSIDE = re.compile(r'Traceback|File "|\.py\b|site-packages|/root/|/home/|/work/|/tmp/|sqlite')
-WAIT_S = 20.0
 
 BODIES: Mapping[str, bytes] = {
     "half a character": rb'{"text": "\ud800", "query": "\udfff", "label": "\ud800"}',
@@ -89,7 +90,7 @@ class Line:
     def __init__(self, server: Served) -> None:
         self._server = server
         self._at = server.url.removeprefix("http://")
-        self._open = http.client.HTTPConnection(self._at, timeout=WAIT_S)
+        self._open = http.client.HTTPConnection(self._at, timeout=HANG_S)
 
     def ask(
         self, method: str, path: str, body: bytes | None = None, kind: str = "application/json"
@@ -100,7 +101,7 @@ class Line:
             self._open.request(method, path, body, headers)
             answer = self._open.getresponse()
         except (http.client.BadStatusLine, ConnectionError):  # closed after the last answer
-            self._open = http.client.HTTPConnection(self._at, timeout=WAIT_S)
+            self._open = http.client.HTTPConnection(self._at, timeout=HANG_S)
             self._open.request(method, path, body, headers)
             answer = self._open.getresponse()
         check(answer.status, answer.headers.get("content-type", ""), answer.read())
@@ -128,7 +129,7 @@ def check(status: int, kind: str, body: bytes) -> None:
 
 def state(server: Served) -> str:
     """All that the tenant has, in short."""
-    lines = httpx.get(f"{server.url}/v1/export", timeout=WAIT_S).text.splitlines()
+    lines = httpx.get(f"{server.url}/v1/export", timeout=HANG_S).text.splitlines()
     return sha256("\n".join(lines[1:]).encode()).hexdigest()
 
 
@@ -232,7 +233,7 @@ class TestSizes:
             yield body
 
         for content in (body, pieces()):
-            answer = httpx.post(f"{server.url}/v1/memories", content=content, timeout=WAIT_S)
+            answer = httpx.post(f"{server.url}/v1/memories", content=content, timeout=HANG_S)
             assert answer.status_code == 413
             check(413, answer.headers["content-type"], answer.content)
 
@@ -294,7 +295,7 @@ class TestRaw:
 def said(server: Served, request: bytes) -> bytes:
     """What comes back on a connection of its own, until the server has no more to say."""
     host, port = server.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=WAIT_S) as line:
+    with socket.create_connection((host, int(port)), timeout=HANG_S) as line:
         try:
             line.sendall(request)
             line.shutdown(socket.SHUT_WR)
@@ -304,8 +305,11 @@ def said(server: Served, request: bytes) -> bytes:
 
 
 class TestSlow:
-    def test_who_sends_a_byte_at_a_time_holds_nobody_up(self, server: Served) -> None:
+    def test_who_sends_a_byte_at_a_time_holds_nobody_up(
+        self, server: Served, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """More of them than there are threads, in headers and in bodies; others are answered."""
+        monkeypatch.setattr(wire, "HEAD_S", HANG_S)  # they are not sent away meanwhile
         host, port = server.url.removeprefix("http://").split(":")
         head = b"POST /v1/memories HTTP/1.1\r\nhost: localhost\r\ncontent-length: 20\r\n\r\n"
         begun = (head[:5], head[:-2], head, head + b'{"te')
@@ -317,7 +321,7 @@ class TestSlow:
                 for one in slow[::8]:
                     one.sendall(b" " if one in slow[3::4] else b"x")
                 body = {"text": "in between", "user_id": "slow"}
-                made = httpx.post(f"{server.url}/v1/memories", json=body, timeout=5)
+                made = httpx.post(f"{server.url}/v1/memories", json=body, timeout=HANG_S)
                 assert made.status_code == 200
         finally:
             for one in slow:

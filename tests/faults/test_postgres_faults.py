@@ -17,6 +17,7 @@ from remanence.model.memory import MemoryRecord
 from remanence.model.scope import Reach
 from remanence.store.postgres import PostgresStore
 from remanence.store.postgres.session import Session
+from remanence.testing.patience import HANG_S, until
 from remanence.testing.services.postgres import Postgres
 from remanence.testing.store_suites.making import (
     NOW,
@@ -84,16 +85,19 @@ def test_nothing_acknowledged_is_lost_when_the_server_is_killed(
     private_postgres: Callable[..., Postgres],
 ) -> None:
     server = private_postgres()
-    store = PostgresStore(server.database(), timeout_s=30)
+    store = PostgresStore(server.database(), timeout_s=HANG_S)
     stop = threading.Event()
     writers = [Writer(store, number, stop) for number in range(WRITERS)]
     for writer in writers:
         writer.start()
     for _ in range(KILLS):
         before = sum(len(writer.acknowledged) for writer in writers)
-        while sum(len(writer.acknowledged) for writer in writers) < before + 20:
-            assert [failure for writer in writers for failure in writer.failures] == []
-            time.sleep(0.005)
+        until(
+            lambda enough=before + 20: (
+                any(writer.failures for writer in writers)  # type: ignore[misc]
+                or sum(len(writer.acknowledged) for writer in writers) >= enough
+            )
+        )
         server.kill()
         server.restart()
     stop.set()
@@ -330,16 +334,14 @@ def test_a_watcher_survives_a_cut(store: PostgresStore, proxy: Proxy) -> None:
 
 def test_a_server_that_comes_back_is_waited_for(private_postgres: Callable[..., Postgres]) -> None:
     server = private_postgres()
-    store = PostgresStore(server.database(), timeout_s=20)
+    store = PostgresStore(server.database(), timeout_s=HANG_S)
     (record,) = add(store, memory("before"))
     server.kill()
     restarting = threading.Timer(0.5, server.restart)
     restarting.start()
-    start = time.monotonic()
     assert store.get("t", [record.id]) == [record]
     add(store, memory("after"))
     restarting.join()
-    assert time.monotonic() - start < 15
     store.close()
 
 

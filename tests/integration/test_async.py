@@ -12,6 +12,7 @@ import pytest
 from remanence import AsyncMemory, Memory
 from remanence.aio import SHELLS, verbs
 from remanence.errors import Closed, InvalidInput, NotFound
+from remanence.testing.patience import HANG_S
 
 
 @pytest.mark.parametrize("name", sorted(verbs()))
@@ -106,7 +107,7 @@ def _hold(path: Path, held: threading.Event, release: threading.Event) -> None:
     connection = apsw.Connection(str(path))
     connection.execute("BEGIN IMMEDIATE")
     held.set()
-    release.wait(30)
+    release.wait(HANG_S)
     connection.execute("ROLLBACK")
     connection.close()
 

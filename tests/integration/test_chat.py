@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 from remanence import Memory
 from remanence.cli.app import app
 from remanence.testing.chat_server import ChatRequest, ChatServer, Turn, calls, fails, says
+from remanence.testing.patience import HANG_S
 
 Rem = Callable[..., Any]
 COMMAND = [sys.executable, "-c", "from remanence.cli.app import main; main()"]
@@ -267,10 +268,10 @@ def test_ctrl_c_ends_the_answer_and_not_the_program(
     ) as rem:
         os.close(child)
         os.write(main, b"first\n")
-        assert asked.wait(60)
+        assert asked.wait(HANG_S)
         rem.send_signal(signal.SIGINT)
         os.write(main, b"second\n/quit\n")
-        out, err = rem.communicate(timeout=60)
+        out, err = rem.communicate(timeout=HANG_S)
         os.close(main)
     assert rem.returncode == 0, err
     assert b"Still here." in out

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pty
 import signal
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
+
+from remanence.testing.patience import HANG_S, until
 
 Rem = Callable[..., "subprocess.CompletedProcess[bytes]"]
 COMMAND = [sys.executable, "-c", "from remanence.cli.app import main; main()"]
@@ -104,21 +108,19 @@ def test_an_interrupt_ends_it_quietly(environment: dict[str, str], tmp_path: Pat
     ) as process:
         assert process.stdin
         assert process.stderr
-        database = tmp_path / "memory.db"
-        while not database.exists():
-            time.sleep(0.01)
-        assert _interrupted(process) == 130
+        process.stdin.write(b" ")
+        process.stdin.flush()
+        until(lambda: _waits_for_more(process))
+        process.send_signal(signal.SIGINT)
+        assert process.wait(HANG_S) == 130
         assert b"Traceback" not in process.stderr.read()
 
 
-def _interrupted(process: subprocess.Popen[bytes]) -> int | None:
-    """Its exit code; one that comes while the database is being opened may have to come again."""
-    for _ in range(20):
-        time.sleep(0.3)
-        process.send_signal(signal.SIGINT)
-        with suppress(subprocess.TimeoutExpired):
-            return process.wait(2)
-    return None
+def _waits_for_more(process: subprocess.Popen[bytes]) -> bool:
+    """Whether it has read all there was; a signal that comes while it is at work may be lost."""
+    assert process.stdin
+    unread = fcntl.ioctl(process.stdin, termios.FIONREAD, bytes(4))
+    return unread == bytes(4) and psutil.Process(process.pid).status() == psutil.STATUS_SLEEPING
 
 
 @pytest.mark.parametrize(("said", "code", "left"), [(b"n\n", 1, b"1\n"), (b"y\n", 0, b"0\n")])

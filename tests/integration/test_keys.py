@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,6 +23,7 @@ from remanence.server.access.gate import Gate
 from remanence.server.access.key import Key
 from remanence.server.access.keys import FRESH_S, HELD, Keys
 from remanence.server.access.names import KEYS
+from remanence.testing.patience import until
 from remanence.testing.services.postgres import Databases
 from remanence.transfer.copying import copy_store
 from remanence.wiring import open_store
@@ -111,9 +113,19 @@ def test_what_is_not_a_key_is_nobodys(keys: Keys, store: Store) -> None:
 def test_a_huge_key_is_refused_cheaply(keys: Keys) -> None:
     _, text = made(keys)
     for huge in ("x" * 10_000_000, text + "0" * 10_000_000, "rem_" * 2_500_000):
-        began = time.perf_counter()
+        hashing = _cost(lambda huge=huge: sha256(huge.encode()).digest())  # type: ignore[misc]
         assert keys.caller(huge) is None
-        assert time.perf_counter() - began < 0.01
+        assert _cost(lambda huge=huge: keys.caller(huge)) < hashing  # type: ignore[misc]
+
+
+def _cost(act: Callable[[], object]) -> float:
+    """Of the processor, at the best of a few times."""
+    costs = []
+    for _ in range(5):
+        begun = time.thread_time()
+        act()
+        costs.append(time.thread_time() - begun)
+    return min(costs)
 
 
 def test_guessing_takes_no_memory(keys: Keys) -> None:
@@ -209,17 +221,14 @@ def test_revocation_is_seen_elsewhere_by_the_clock(place: str, store: Store) -> 
         there.close()
 
 
-def test_revocation_is_seen_elsewhere_within_five_seconds(place: str, store: Store) -> None:
+def test_revocation_is_seen_elsewhere_without_being_told(place: str, store: Store) -> None:
     here, there = Keys(store, SystemClock()), open_store(load_settings({"database": place}))
     try:
         other = Keys(there, SystemClock())
         key, text = here.create("laptop", tenant="acme", grants=["read"])
         assert other.caller(text) is not None
         here.revoke(key.prefix)
-        ends = time.monotonic() + 5
-        while other.caller(text) is not None:
-            assert time.monotonic() < ends
-            time.sleep(0.02)
+        until(lambda: other.caller(text) is None)
     finally:
         there.close()
 

@@ -16,6 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from remanence.operations.operation import Scoping
 from remanence.operations.routes import Grant, needs, routes
 from remanence.server.mcp.tools import PROFILES, tools_of
+from remanence.testing.patience import HANG_S
 from remanence.testing.serving import Served, serving
 
 from .test_server_access import GRANTS, allowed, only_tells
@@ -174,7 +175,7 @@ def full() -> Iterator[Served]:
 def told(server: Served, key: str, method: str, **params: Any) -> dict[str, Any]:
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     headers = {**ACCEPT, "Authorization": f"Bearer {key}"}
-    answer = httpx.post(f"{server.url}/mcp", json=message, headers=headers, timeout=30)
+    answer = httpx.post(f"{server.url}/mcp", json=message, headers=headers, timeout=HANG_S)
     found: dict[str, Any] = answer.raise_for_status().json()["result"]
     return found
 
@@ -218,5 +219,5 @@ def test_the_sdk_is_loaded_by_the_first_message_only() -> None:
         "import remanence.server.mcp.tools, remanence.cli.app; "
         "sys.exit('mcp' in sys.modules or 'mcp_types' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=False, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], check=False, timeout=HANG_S)
     assert done.returncode == 0

@@ -16,6 +16,7 @@ import pytest
 from remanence.errors import InvalidInput
 from remanence.server.mcp.clients import CLIENTS, Installed, install
 from remanence.server.mcp.codex import with_block
+from remanence.testing.patience import HANG_S
 
 REM = "from remanence.cli.app import main; main()"
 FILES = {
@@ -58,7 +59,7 @@ def rem(home: Path, *args: str) -> subprocess.CompletedProcess[str]:
         env=env,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG_S,
         check=False,
     )
 

@@ -20,6 +20,7 @@ from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
 
 from remanence import Memory
 from remanence.server.mcp.tools import tools_of
+from remanence.testing.patience import HANG_S
 from remanence.testing.serving import serving
 
 REM = "from remanence.cli.app import main; main()"
@@ -340,7 +341,7 @@ def test_stdout_is_the_protocol_alone_and_bad_lines_end_nothing(tmp_path: Path) 
         answers: list[dict[str, Any]] = []
         while not answers or answers[-1].get("id") != 2:
             answers.append(json.loads(server.stdout.readline()))
-        rest, logged = server.communicate(timeout=60)
+        rest, logged = server.communicate(timeout=HANG_S)
     assert (rest, server.returncode) == ("", 0), logged
     assert {each["jsonrpc"] for each in answers} == {"2.0"}
     assert len(answers[-1]["result"]["tools"]) == 8

@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from remanence import Memory
+from remanence.testing.patience import HANG_S
 from remanence.testing.serving import Served, serving
 
 ALICE = {"user_id": "alice"}
@@ -597,5 +598,5 @@ def test_what_others_wrote_in_its_place_breaks_nothing(own: object) -> None:
             ("POST", "/v3/memories/", where),
             ("POST", "/v3/memories/search/", {"query": "tea", **where}),
         ):
-            answer = httpx.request(method, served.url + path, json=body, timeout=30)
+            answer = httpx.request(method, served.url + path, json=body, timeout=HANG_S)
             assert answer.status_code == 200, (path, answer.text)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from remanence import Memory
+from remanence.testing.patience import HANG_S
 from remanence.testing.serving import Served, serving
 
 # Loaded by every Python that starts with it in its path: a connection elsewhere ends the process.
@@ -56,7 +57,7 @@ def cli(served: Served, tmp_path: Path) -> Cli:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=HANG_S,
             stdin=subprocess.DEVNULL,
         )
         assert (done.returncode != 0) is fails, (words, done.stdout, done.stderr)

@@ -16,6 +16,7 @@ import pytest
 from remanence.embedding.manifest import describe_files, read_manifest, write_manifest
 from remanence.embedding.onnx import OnnxEmbedder
 from remanence.errors import EmbedderError
+from remanence.testing.patience import HANG_S
 
 TEXTS = [
     "Ana moved to Lisbon in May.",
@@ -68,7 +69,7 @@ def test_a_forked_child_embeds(embedder: OnnxEmbedder) -> None:
 
     process = multiprocessing.get_context("fork").Process(target=child)
     process.start()
-    assert here.poll(30)
+    assert here.poll(HANG_S)
     assert np.array_equal(here.recv(), expected.vector)
     process.join()
 

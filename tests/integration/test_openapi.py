@@ -17,11 +17,11 @@ from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
 from remanence.operations.routes import asked_of, needs, route_of, routes
 from remanence.server.rest.examples import EXAMPLES
 from remanence.server.rest.links import LINKS
+from remanence.testing.patience import HANG_S
 from remanence.testing.serving import Served, serving
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED = 20260501
-WITHIN_S = 240
 SOME = ("^/v1/[a-c]", "^/v1/[d-g]", "^/v1/[h-m]")  # parts of about a size; the rest is another
 
 
@@ -94,7 +94,7 @@ def test_links_lead_to_what_is_there(document: dict[str, Any]) -> None:
 def test_every_example_works(server: Served) -> None:
     for name, example in EXAMPLES.items():
         route = route_of(name)
-        answer = httpx.request(route.method, server.url + route.path, json=example, timeout=30)
+        answer = httpx.request(route.method, server.url + route.path, json=example, timeout=HANG_S)
         assert answer.is_success, (name, answer.text)
 
 
@@ -115,7 +115,7 @@ def test_the_server_does_as_it_says(part: tuple[str, ...]) -> None:
         ],
         capture_output=True,
         text=True,
-        timeout=WITHIN_S,
+        timeout=HANG_S,
         check=False,
     )
     print(run.stdout)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 from remanence import Memory
 from remanence.model.memory import MemoryRecord
 from remanence.testing.chat_server import ChatServer, calls, says
+from remanence.testing.patience import HANG_S, until
 from remanence.testing.serving import Served, serving
 from remanence.text.fences import without_fenced
 
@@ -44,14 +44,6 @@ def client(served: Served) -> Iterator[openai.OpenAI]:
         yield opened
 
 
-def until(check: Callable[[], bool], seconds: float = 20) -> None:
-    """Wait for what is stored beside the answer."""
-    ends = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < ends, "it never came"
-        time.sleep(0.01)
-
-
 def said(served: Served, count: int, **where: Any) -> list[tuple[str | None, str]]:
     """Role and text of what is stored, once it is so much."""
     found: list[MemoryRecord] = []
@@ -68,7 +60,7 @@ def post(served: Served, body: bytes | dict[str, Any], **headers: str) -> httpx.
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     url = f"{served.url}/v1/chat/completions"
-    return httpx.post(url, content=content, headers=named, trust_env=False, timeout=30)
+    return httpx.post(url, content=content, headers=named, trust_env=False, timeout=HANG_S)
 
 
 def system(upstream: ChatServer) -> str:
@@ -161,7 +153,7 @@ def test_the_first_byte_does_not_wait_for_the_last(served: Served, upstream: Cha
     upstream.then(says("Slowly but surely.", hold_after=200))
     body = {"stream": True, "messages": [{"role": "user", "content": "Go"}], "user": "ana"}
     with (
-        httpx.Client(trust_env=False, timeout=30) as client,
+        httpx.Client(trust_env=False, timeout=HANG_S) as client,
         client.stream("POST", f"{served.url}/v1/chat/completions", json=body) as answer,
     ):
         chunks = answer.iter_raw()

@@ -7,7 +7,7 @@ import math
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import pytest
 from remanence import Memory
 from remanence.errors import ConfigError
 from remanence.testing.chat_server import ChatServer, Turn, fails, says, streams
+from remanence.testing.patience import HANG_S, until
 from remanence.testing.serving import Served, serving
 
 SISTER = "My sister's name is Marta and she lives in Porto."
@@ -40,16 +41,9 @@ def database(tmp_path: Path) -> Path:
 @pytest.fixture
 def served(upstream: ChatServer, database: Path) -> Iterator[Served]:
     with serving(
-        Memory(database), upstream_url=upstream.url, upstream_key="up-secret", llm_timeout_s=20
+        Memory(database), upstream_url=upstream.url, upstream_key="up-secret", llm_timeout_s=HANG_S
     ) as server:
         yield server
-
-
-def until(check: Callable[[], bool], seconds: float = 20) -> None:
-    ends = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < ends, "it never came"
-        time.sleep(0.01)
 
 
 def stored(memory: Memory, count: int, user: str | None = "ana") -> list[tuple[str, str]]:
@@ -61,7 +55,7 @@ def stored(memory: Memory, count: int, user: str | None = "ana") -> list[tuple[s
 def post(served: Served, body: Any, headers: Any = None) -> httpx.Response:
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     url = f"{served.url}/v1/chat/completions"
-    return httpx.post(url, content=content, headers=headers, trust_env=False, timeout=30)
+    return httpx.post(url, content=content, headers=headers, trust_env=False, timeout=HANG_S)
 
 
 def chat(text: str = "Hello", **more: Any) -> dict[str, Any]:
@@ -192,7 +186,7 @@ def test_nobody_is_sent_elsewhere(served: Served, upstream: ChatServer) -> None:
 def test_an_upstream_that_dies_midway(served: Served, upstream: ChatServer) -> None:
     upstream.then(says("Half of what I wanted to say", cut_after=420))
     with (
-        httpx.Client(trust_env=False, timeout=30) as client,
+        httpx.Client(trust_env=False, timeout=HANG_S) as client,
         client.stream(
             "POST", f"{served.url}/v1/chat/completions", json=chat(stream=True)
         ) as answer,
@@ -266,13 +260,13 @@ def test_cookies_and_page_rights_of_the_upstream_do_not_pass(
 def test_a_client_that_leaves_midway(served: Served, upstream: ChatServer) -> None:
     upstream.then(says("Half of what I wanted to say", hold_after=420))
     with (
-        httpx.Client(trust_env=False, timeout=30) as client,
+        httpx.Client(trust_env=False, timeout=HANG_S) as client,
         client.stream(
             "POST", f"{served.url}/v1/chat/completions", json=chat(stream=True)
         ) as answer,
     ):
         next(answer.iter_raw())
-    assert upstream.left.wait(20)
+    assert upstream.left.wait(HANG_S)
     user, assistant = stored(served.memory, 2)
     assert user == ("Hello", "")
     assert assistant[1] == "the client left"
@@ -293,7 +287,7 @@ def test_a_client_that_leaves_after_the_last_word_has_it_all(
     whole = post(served, chat(stream=True)).content
     upstream.then(says("All of it.", hold_after=len(whole)))
     with (
-        httpx.Client(trust_env=False, timeout=30) as client,
+        httpx.Client(trust_env=False, timeout=HANG_S) as client,
         client.stream(
             "POST", f"{served.url}/v1/chat/completions", json=chat("Again", stream=True)
         ) as answer,
@@ -303,7 +297,7 @@ def test_a_client_that_leaves_after_the_last_word_has_it_all(
             got += chunk
             if got == whole:
                 break
-    assert upstream.left.wait(20)
+    assert upstream.left.wait(HANG_S)
     assert stored(served.memory, 4)[2:] == [("Again", ""), ("All of it.", "")]
 
 
@@ -396,7 +390,7 @@ def test_no_header_is_smuggled_in(end: bytes, served: Served, upstream: ChatServ
     body = json.dumps(chat()).encode()
     head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n"
     evil = b"X-Memory-Session-Id: a%bX-Evil: 1\r\nConnection: close\r\n\r\n" % end
-    with socket.create_connection((host, int(port)), timeout=20) as raw:
+    with socket.create_connection((host, int(port)), timeout=HANG_S) as raw:
         raw.sendall(head % len(body) + evil + body)
         got = b""
         while chunk := raw.recv(65_536):

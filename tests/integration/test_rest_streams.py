@@ -15,6 +15,7 @@ import pytest
 from remanence import Memory
 from remanence.errors import StoreBusy
 from remanence.operations.routes import Route, routes
+from remanence.testing.patience import HANG_S
 from remanence.testing.serving import Served, serving
 
 EVENTS = {"accept": "text/event-stream"}
@@ -55,8 +56,8 @@ class TestEvents:
     ) -> None:
         server.memory.add_many([f"note {n} about the garden" for n in range(5)])
         url = server.url + route.path
-        plain = httpx.request(route.method, url, timeout=60)
-        told = httpx.request(route.method, url, headers=EVENTS, timeout=60)
+        plain = httpx.request(route.method, url, timeout=HANG_S)
+        told = httpx.request(route.method, url, headers=EVENTS, timeout=HANG_S)
         assert plain.status_code == 200, plain.text
         assert told.headers["content-type"].startswith("text/event-stream")
         *reports, (last, answer) = events(told.text)
@@ -67,8 +68,8 @@ class TestEvents:
 
     def test_progress_is_told_and_the_result_is_the_json_answer(self, server: Served) -> None:
         server.memory.add_many([f"note {n}" for n in range(50)])
-        told = httpx.post(f"{server.url}/v1/admin/reembed", headers=EVENTS, timeout=60)
-        plain = httpx.post(f"{server.url}/v1/admin/reembed", timeout=60)
+        told = httpx.post(f"{server.url}/v1/admin/reembed", headers=EVENTS, timeout=HANG_S)
+        plain = httpx.post(f"{server.url}/v1/admin/reembed", timeout=HANG_S)
         assert settled(events(told.text)[-1][1]) == settled(plain.json())
 
     def test_an_error_is_an_event_too(
@@ -100,16 +101,16 @@ class TestEvents:
 
         def slow(memory: Memory, *given: Any, **more: Any) -> Any:
             begun.set()
-            go_on.wait(10)
+            go_on.wait(HANG_S)
             answer = real(memory, *given, **more)
             done.set()
             return answer
 
         monkeypatch.setattr(type(server.memory), "reembed", slow)
         with httpx.stream("POST", f"{server.url}/v1/admin/reembed", headers=EVENTS):
-            assert begun.wait(10)
+            assert begun.wait(HANG_S)
         go_on.set()
-        assert done.wait(10)
+        assert done.wait(HANG_S)
 
 
 class TestTransfers:
@@ -122,7 +123,7 @@ class TestTransfers:
         return server
 
     def test_there_and_back(self, filled: Served, tmp_path: Path) -> None:
-        out = httpx.get(f"{filled.url}/v1/export", timeout=60)
+        out = httpx.get(f"{filled.url}/v1/export", timeout=HANG_S)
         assert out.headers["content-type"].startswith("application/x-ndjson")
         lines = [json.loads(line) for line in out.text.splitlines()]
         assert lines[-1]["type"] == "end"
@@ -130,12 +131,12 @@ class TestTransfers:
             key = other.key(tenant="acme")
             headers = LINES | {"authorization": f"Bearer {key}"}
             url = f"{other.url}/v1/import"
-            done = httpx.post(url, content=out.content, headers=headers, timeout=60)
+            done = httpx.post(url, content=out.content, headers=headers, timeout=HANG_S)
             assert done.status_code == 200, done.text
             assert (done.json()["memories"], done.json()["skipped"]) == (1, 0)
-            again = httpx.post(url, content=out.content, headers=headers, timeout=60).json()
+            again = httpx.post(url, content=out.content, headers=headers, timeout=HANG_S).json()
             assert (again["memories"], again["skipped"]) == (0, 1)
-            back = httpx.get(f"{other.url}/v1/export", headers=headers, timeout=60)
+            back = httpx.get(f"{other.url}/v1/export", headers=headers, timeout=HANG_S)
             kept: dict[str, Any] = {"headers": headers, "params": {"user_id": "ana"}}
             assert httpx.get(f"{other.url}/v1/blocks/human", **kept).json()["value"]
             assert httpx.get(f"{other.url}/v1/facts", **kept).json()["facts"]
@@ -153,7 +154,7 @@ class TestTransfers:
     def test_an_export_holds_nothing_of_another_tenant(self, server: Served) -> None:
         server.memory.add("of the default tenant")
         headers = {"authorization": f"Bearer {server.key(tenant='acme')}"}
-        out = httpx.get(f"{server.url}/v1/export", headers=headers, timeout=60)
+        out = httpx.get(f"{server.url}/v1/export", headers=headers, timeout=HANG_S)
         assert "of the default tenant" not in out.text
         assert "rem_" not in out.text
 
@@ -162,7 +163,7 @@ class TestTransfers:
         with serving(Memory(tmp_path / "a.db")) as server:
             for n in range(4):
                 server.memory.add(f"{n} {big}")
-            out = httpx.get(f"{server.url}/v1/export", timeout=60).content
+            out = httpx.get(f"{server.url}/v1/export", timeout=HANG_S).content
         assert len(out) > 20_000
 
         def pieces() -> Iterator[bytes]:
@@ -173,7 +174,7 @@ class TestTransfers:
             over = httpx.post(f"{server.url}/v1/memories", json={"text": big * 2})
             assert over.status_code == 413
             url = f"{server.url}/v1/import"
-            done = httpx.post(url, content=pieces(), headers=LINES, timeout=60)
+            done = httpx.post(url, content=pieces(), headers=LINES, timeout=HANG_S)
             assert done.json()["memories"] == 4
 
     def test_an_import_that_is_none_changes_nothing(self, server: Served) -> None:
@@ -204,7 +205,7 @@ class TestTransfers:
             head = b"POST /v1/import HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9999\r\n"
             line.sendall(head + b"content-type: application/x-ndjson\r\n\r\n" + b'{"type":')
         for one in [each for each in threading.enumerate() if each.name == "export"]:
-            one.join(10)
+            one.join(HANG_S)
             assert not one.is_alive()
-        whole = httpx.get(f"{server.url}/v1/export", timeout=60)
+        whole = httpx.get(f"{server.url}/v1/export", timeout=HANG_S)
         assert json.loads(whole.text.splitlines()[-1])["type"] == "end"

@@ -8,9 +8,7 @@ import re
 import socket
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -22,12 +20,12 @@ from remanence.clock import SystemClock
 from remanence.config import Settings, hand_over, load_settings
 from remanence.errors import ConfigError
 from remanence.memory import Memory
-from remanence.server.access.keys import FRESH_S, Keys
+from remanence.server.access.keys import Keys
 from remanence.server.serving import check_shared, listen
+from remanence.testing.patience import HANG_S, until
 from remanence.testing.server_process import MAIN, ServerProcess, server_process
 
 ROOT = Path(__file__).parents[2]
-WAIT_S = 60.0
 
 
 def rem(*arguments: str, database: str | Path = "") -> subprocess.CompletedProcess[str]:
@@ -36,18 +34,9 @@ def rem(*arguments: str, database: str | Path = "") -> subprocess.CompletedProce
         capture_output=True,
         text=True,
         env={**os.environ, "REMANENCE_DATABASE": str(database), "COLUMNS": "200"},
-        timeout=WAIT_S,
+        timeout=HANG_S,
         check=False,
     )
-
-
-def until(holds: Callable[[], bool]) -> bool:
-    waited = threading.Event()
-    for _ in range(int(WAIT_S / 0.05)):
-        if holds():
-            return True
-        waited.wait(0.05)
-    return False
 
 
 def make_key(database: str | Path, *, operator: bool = False) -> tuple[str, str]:
@@ -114,7 +103,7 @@ def test_a_fresh_store_answers_as_the_welcome_says(tmp_path: Path) -> None:
 
 
 def count_of(url: str) -> int:
-    found = httpx.post(f"{url}/v1/memories/count", json={"user_id": "demo"}, timeout=WAIT_S)
+    found = httpx.post(f"{url}/v1/memories/count", json={"user_id": "demo"}, timeout=HANG_S)
     return int(found.json()["count"])
 
 
@@ -148,13 +137,11 @@ class TestWorkers:
             check_workers(process, key)
             with Memory(database) as memory:
                 Keys(memory.parts.store, SystemClock()).revoke(prefix)
-            revoked = time.monotonic()
-            assert until(lambda: statuses(process.url, key) == {401})
-            assert time.monotonic() - revoked < FRESH_S + 5
+            until(lambda: statuses(process.url, key) == {401})
             children = psutil.Process(process.pid).children(recursive=True)
             process.stop()
             assert process.ended() == 0
-        _, alive = psutil.wait_procs(children, timeout=WAIT_S)
+        _, alive = psutil.wait_procs(children, timeout=HANG_S)
         assert alive == []
         for line in process.lines:
             if line.startswith("{"):
@@ -171,25 +158,25 @@ def statuses(url: str, key: str) -> set[int]:
 def check_workers(process: ServerProcess, key: str) -> None:
     headers = {"authorization": f"Bearer {key}"}
     assert process.told("Application startup complete")
-    assert until(lambda: process.stderr.count("Application startup complete") == 2)
+    until(lambda: process.stderr.count("Application startup complete") == 2)
     wrote = 0
     for turn in range(1, 8):  # each on a connection of its own: whichever worker takes it
         body = {"text": f"Ana likes tea number {turn}"}
-        made = httpx.post(f"{process.url}/v1/memories", json=body, headers=headers, timeout=WAIT_S)
+        made = httpx.post(f"{process.url}/v1/memories", json=body, headers=headers, timeout=HANG_S)
         assert made.status_code == 200, made.text
         seen = httpx.get(
-            f"{process.url}/v1/memories/{made.json()['id']}", headers=headers, timeout=WAIT_S
+            f"{process.url}/v1/memories/{made.json()['id']}", headers=headers, timeout=HANG_S
         )
         assert seen.json()["text"] == body["text"]
         found = httpx.post(
             f"{process.url}/v1/search",
             json={"query": body["text"]},
             headers=headers,
-            timeout=WAIT_S,
+            timeout=HANG_S,
         )
         assert found.json()["hits"][0]["memory"]["text"] == body["text"]
         wrote += 1
-    figures = httpx.get(f"{process.url}/metrics", headers=headers, timeout=WAIT_S).text
+    figures = httpx.get(f"{process.url}/metrics", headers=headers, timeout=HANG_S).text
     counts = {
         sample.labels["operation"]: sample.value
         for family in text_string_to_metric_families(figures)

@@ -18,11 +18,11 @@ from remanence.config import Settings
 from remanence.errors import NotFound
 from remanence.memory import Memory
 from remanence.server.access.keys import Keys
+from remanence.testing.patience import HANG_S
 from remanence.testing.server_process import MAIN, server_process
 from remanence.testing.serving import serving
 
 NO_MODEL = "a-model-that-is-not-here"
-WAIT_S = 60.0
 
 
 def rem(*arguments: str, database: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
@@ -33,7 +33,7 @@ def rem(*arguments: str, database: str | Path, **settings: str) -> subprocess.Co
         text=True,
         stdin=subprocess.DEVNULL,
         env={**os.environ, **named, "REMANENCE_DATABASE": str(database), "COLUMNS": "200"},
-        timeout=WAIT_S,
+        timeout=HANG_S,
         check=False,
     )
 
@@ -99,7 +99,7 @@ def test_the_server_says_that_its_model_is_missing(tmp_path: Path) -> None:
     with server_process(tmp_path / "memory.db", **named) as process:
         assert process.told("[remanence]")
         assert NO_MODEL in process.stderr
-        ready = httpx.get(f"{process.url}/ready", timeout=WAIT_S)
+        ready = httpx.get(f"{process.url}/ready", timeout=HANG_S)
     assert ready.status_code == 200
     assert (ready.json()["status"], ready.json()["degraded"]) == ("ready", ["vectors"])
 

@@ -12,6 +12,7 @@ import pytest
 
 from remanence.operations.operation import Scoping
 from remanence.operations.routes import Grant, Route, needs, routes
+from remanence.testing.patience import HANG_S
 from remanence.testing.serving import Served, serving
 
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
@@ -45,7 +46,7 @@ def keys(server: Served) -> dict[frozenset[Grant], str]:
 
 def call(server: Served, method: str, path: str, key: str | None = None) -> httpx.Response:
     headers = {} if key is None else {"authorization": f"Bearer {key}"}
-    return httpx.request(method, server.url + path, headers=headers, timeout=30)
+    return httpx.request(method, server.url + path, headers=headers, timeout=HANG_S)
 
 
 def path_of(route: Route) -> str:
@@ -110,7 +111,7 @@ class TestWithoutAKey:
                 else {"authorization": f"Bearer {shown}".strip().encode("latin-1")}
             )
             answer = httpx.request(
-                route.method, server.url + path_of(route), headers=headers, timeout=30
+                route.method, server.url + path_of(route), headers=headers, timeout=HANG_S
             )
             assert answer.status_code == 401
             assert answer.headers["www-authenticate"].startswith("Bearer")
@@ -120,7 +121,7 @@ class TestWithoutAKey:
     def test_the_body_is_not_read_first(self, server: Served, keys: object) -> None:
         """Who is not let in hears so before sending what was announced."""
         host, port = server.url.removeprefix("http://").split(":")
-        with socket.create_connection((host, int(port)), timeout=30) as line:
+        with socket.create_connection((host, int(port)), timeout=HANG_S) as line:
             head = f"POST /v1/memories HTTP/1.1\r\nHost: {host}\r\nContent-Length: 1000\r\n\r\n"
             line.sendall(head.encode())
             assert line.recv(65_536).startswith(b"HTTP/1.1 401")

@@ -18,6 +18,7 @@ from remanence.model.scope import Reach
 from remanence.operations.remembering import Purge
 from remanence.operations.table import operation
 from remanence.server.once import Once
+from remanence.testing.patience import HANG_S
 from remanence.testing.serving import Served, serving
 
 
@@ -35,7 +36,7 @@ class Caller:
             json=body,
             params=query or None,
             headers=self._headers,
-            timeout=30,
+            timeout=HANG_S,
         )
 
 

@@ -29,11 +29,11 @@ from remanence.server.mcp import mounting
 from remanence.server.problems import Overloaded
 from remanence.server.rest import asking, transfers
 from remanence.server.serving import check_bind, listening
+from remanence.testing.patience import HANG_S
 from remanence.testing.serving import Served, serving
 
 LINES = {"content-type": "application/x-ndjson"}
 SOON_S = 0.3
-LONG_S = 20
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def bearer(key: str) -> dict[str, str]:
 
 def connected(server: Served) -> socket.socket:
     made = socket.create_connection(("127.0.0.1", httpx.URL(server.url).port or 0))
-    made.settimeout(LONG_S)
+    made.settimeout(HANG_S)
     return made
 
 
@@ -199,7 +199,7 @@ class TestFairness:
         def slow(memory: Memory, text: str, **more: Any) -> Any:
             if memory.tenant == "greedy":
                 begun.release()
-                go_on.wait(LONG_S)
+                go_on.wait(HANG_S)
             return real(memory, text, **more)
 
         monkeypatch.setattr(type(server.memory), "add", slow)
@@ -207,16 +207,18 @@ class TestFairness:
 
         def add() -> None:
             told.append(
-                httpx.post(url, json={"text": "x"}, headers=bearer(greedy), timeout=60).status_code
+                httpx.post(
+                    url, json={"text": "x"}, headers=bearer(greedy), timeout=HANG_S
+                ).status_code
             )
 
         threads = [threading.Thread(target=add) for _ in range(8)]
         for thread in threads:
             thread.start()
         for _ in range(server.app.state.settings.calls):
-            assert begun.acquire(timeout=LONG_S)
+            assert begun.acquire(timeout=HANG_S)
         try:
-            asked = httpx.post(url, json={"text": "y"}, headers=bearer(modest), timeout=5)
+            asked = httpx.post(url, json={"text": "y"}, headers=bearer(modest), timeout=HANG_S)
             assert asked.status_code == 200
             assert not begun.acquire(timeout=0.1)
         finally:
@@ -229,7 +231,7 @@ class TestFairness:
     async def test_nor_the_queue(self) -> None:
         calls, go_on = Calls(1), threading.Event()
         waiting = [
-            asyncio.ensure_future(calls.run(go_on.wait, LONG_S, who="a")) for _ in range(SHARE + 1)
+            asyncio.ensure_future(calls.run(go_on.wait, HANG_S, who="a")) for _ in range(SHARE + 1)
         ]
         await asyncio.sleep(0)
         with pytest.raises(Overloaded):
@@ -256,7 +258,7 @@ class TestFairness:
         calls, go_on, last, done = Calls(1), threading.Event(), threading.Event(), list[str]()
 
         def work(name: str) -> None:
-            (last if name.endswith("2") else go_on).wait(LONG_S)
+            (last if name.endswith("2") else go_on).wait(HANG_S)
             done.append(name)
             if name == "c0":
                 last.set()
@@ -296,7 +298,7 @@ class TestFairness:
         ],
     )
     def test_a_batch_has_an_end(self, server: Served, path: str, body: dict[str, Any]) -> None:
-        told = httpx.post(server.url + path, json=body, timeout=60)
+        told = httpx.post(server.url + path, json=body, timeout=HANG_S)
         assert told.status_code == 422, told.text
         assert "1,000 at most" in told.json()["detail"]
         assert server.memory.count() == 0
@@ -375,7 +377,7 @@ class TestLargeBodies:
         monkeypatch.setattr(asking, "read", read)
         url = f"{server.url}/v1/memories"
         for text in ("small", "large " * 60_000):
-            httpx.post(url, json={"text": "t", "metadata": {"a": text}}, timeout=60)
+            httpx.post(url, json={"text": "t", "metadata": {"a": text}}, timeout=HANG_S)
         assert where == ["server", "call"]
 
     def test_a_message_to_mcp_has_an_end(self, server: Served) -> None:
@@ -386,7 +388,7 @@ class TestLargeBodies:
 
     def test_mcp_holds_no_stream_open(self, server: Served) -> None:
         headers = {"accept": "text/event-stream"}
-        told = httpx.get(f"{server.url}/mcp", headers=headers, timeout=5)
+        told = httpx.get(f"{server.url}/mcp", headers=headers, timeout=HANG_S)
         assert (told.status_code, told.headers["allow"]) == (405, "POST")
 
 
@@ -400,23 +402,25 @@ class TestTransfers:
                 asked[0] += 1
                 yield b"x" * 10_000
 
-        told = httpx.post(f"{server.url}/v1/import", content=pieces(), headers=LINES, timeout=60)
+        told = httpx.post(
+            f"{server.url}/v1/import", content=pieces(), headers=LINES, timeout=HANG_S
+        )
         assert told.status_code == 422
         assert "rem export" in told.json()["detail"]
 
     @pytest.mark.parametrize("line", [b"x" * 100_000, b"\n" * 100_000, b"[1]\n" + b"y" * 100])
     def test_nor_is_its_first_line_waited_for(self, server: Served, line: bytes) -> None:
-        told = httpx.post(f"{server.url}/v1/import", content=line, headers=LINES, timeout=60)
+        told = httpx.post(f"{server.url}/v1/import", content=line, headers=LINES, timeout=HANG_S)
         assert told.status_code == 422, told.text
 
     def test_an_import_has_an_end(self, server: Served) -> None:
         export = httpx.get(f"{server.url}/v1/export").content
         first = export.splitlines(keepends=True)[0]
         body = first + b" " * 1_100_000
-        told = httpx.post(f"{server.url}/v1/import", content=body, headers=LINES, timeout=60)
+        told = httpx.post(f"{server.url}/v1/import", content=body, headers=LINES, timeout=HANG_S)
         assert told.status_code == 413
         assert "max_import_mb" in told.json()["detail"]
-        done = httpx.post(f"{server.url}/v1/import", content=export, headers=LINES, timeout=60)
+        done = httpx.post(f"{server.url}/v1/import", content=export, headers=LINES, timeout=HANG_S)
         assert done.status_code == 200, done.text
 
     def test_they_are_written_down_beside_the_event_loop(
@@ -439,7 +443,7 @@ class TestTransfers:
         def slow(_: Memory, file: Any) -> None:
             file.write(b"{}\n")
             file.flush()
-            go_on.wait(LONG_S)
+            go_on.wait(HANG_S)
 
         monkeypatch.setattr(transfers, "export_memory", slow)
         url = f"{server.url}/v1/export"
@@ -469,14 +473,14 @@ class TestTransfers:
         monkeypatch.setattr(wire, "STALLED_S", SOON_S)
         with closing(connected(server)) as line:
             line.sendall(head(server, b"\r\n").replace(b"/health", b"/v1/export"))
-            assert ended.wait(LONG_S)
+            assert ended.wait(HANG_S)
         assert self.free(server)
 
     @staticmethod
     def free(server: Served) -> bool:
         """Whether all exports may begin again."""
         slots = server.app.state.exports
-        taken = [slots.acquire(timeout=LONG_S) for _ in range(transfers.EXPORTS)]
+        taken = [slots.acquire(timeout=HANG_S) for _ in range(transfers.EXPORTS)]
         for _ in taken:
             slots.release()
         return all(taken)

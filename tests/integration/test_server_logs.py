@@ -19,6 +19,7 @@ from fastapi import FastAPI
 from remanence.errors import StoreUnavailable
 from remanence.server.calls import Calls
 from remanence.server.logs import formatter, once
+from remanence.testing.patience import HANG_S
 from remanence.testing.server_process import ServerProcess
 from remanence.testing.serving import Served, serving
 
@@ -33,8 +34,10 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     with ServerProcess(database, log_format="json") as process:
         url = process.url
         headers = {"authorization": f"Bearer {SECRET}", "x-request-id": "mine-1"}
-        made = httpx.post(f"{url}/v1/memories", json={"text": SECRET}, headers=headers, timeout=60)
-        httpx.get(f"{url}/memory/retrieve", params={"q": SECRET}, timeout=60)
+        made = httpx.post(
+            f"{url}/v1/memories", json={"text": SECRET}, headers=headers, timeout=HANG_S
+        )
+        httpx.get(f"{url}/memory/retrieve", params={"q": SECRET}, timeout=HANG_S)
         httpx.get(f"{url}/v1/memories/{made.json()['id']}", headers={"x-request-id": "mine-2"})
         httpx.get(f"{url}/v1/blocks/painting")
         httpx.get(f"{url}/no/such/painting", headers={"x-request-id": "mine-3"})

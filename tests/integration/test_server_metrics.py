@@ -20,10 +20,10 @@ from prometheus_client.samples import Sample
 from remanence import Memory
 from remanence.config import load_settings
 from remanence.errors import ConfigError
+from remanence.testing.patience import HANG_S
 from remanence.testing.serving import Served, serving
 
 SECRET = "painting"
-WAIT_S = 30.0
 LABELS = {"operation", "outcome", "method", "path", "status", "reason", "le"}
 NAMES = {
     "remanence_operation_seconds",
@@ -54,7 +54,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 def figures(served: Served) -> dict[str, list[Sample]]:
-    told = httpx.get(f"{served.url}/metrics", timeout=WAIT_S)
+    told = httpx.get(f"{served.url}/metrics", timeout=HANG_S)
     assert told.headers["content-type"].startswith("text/plain; version=0.0.4")
     return {one.name: list(one.samples) for one in text_string_to_metric_families(told.text)}
 

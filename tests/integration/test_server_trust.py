@@ -10,6 +10,7 @@ import pytest
 
 from remanence.operations.routes import needs, routes
 from remanence.server.access.caller import HUMBLE, WAITING
+from remanence.testing.patience import HANG_S
 from remanence.testing.serving import Served, serving
 
 USER: dict[str, Any] = {"user_id": "ana"}
@@ -29,7 +30,7 @@ class Caller:
             json=body,
             params=query or None,
             headers=self._headers,
-            timeout=30,
+            timeout=HANG_S,
         )
 
 

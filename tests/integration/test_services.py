@@ -21,6 +21,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from remanence.testing.patience import HANG_S
 from remanence.testing.services import process, qdrant
 from remanence.testing.services.chroma import Chroma
 from remanence.testing.services.loopback import free_ports
@@ -165,14 +166,14 @@ class TestValkey:
 def fill(url: str, name: str, **options: int) -> None:
     """A collection of ten points."""
     body = {"vectors": {"size": 2, "distance": "Cosine"}, **options}
-    httpx.put(f"{url}/collections/{name}", json=body, timeout=30).raise_for_status()
+    httpx.put(f"{url}/collections/{name}", json=body, timeout=HANG_S).raise_for_status()
     points = [{"id": number, "vector": [1, number]} for number in range(10)]
     place = f"{url}/collections/{name}/points?wait=true"
-    httpx.put(place, json={"points": points}, timeout=30).raise_for_status()
+    httpx.put(place, json={"points": points}, timeout=HANG_S).raise_for_status()
 
 
 def count(url: str, name: str) -> int:
-    answer = httpx.post(f"{url}/collections/{name}/points/count", json={}, timeout=30)
+    answer = httpx.post(f"{url}/collections/{name}/points/count", json={}, timeout=HANG_S)
     return int(answer.raise_for_status().json()["result"]["count"])
 
 

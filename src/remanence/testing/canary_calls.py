@@ -28,12 +28,12 @@ from remanence.testing.canary_doors import Asked, Door, doors, unknown
 from remanence.testing.canary_tenants import Owners, Tenant, plant, state_of, tenants
 from remanence.testing.canary_values import Fill
 from remanence.testing.chat_server import ChatRequest, ChatServer, Turn, says
+from remanence.testing.patience import HANG_S
 from remanence.testing.serving import Served, serving
 
 WAYS = (*["admin"] * 4, "both", "both", "read", "humble", "waiting")
 THEIRS = (0.0, 0.0, 0.3, 1.0)  # shares of names in a call that are a victim's
 RARELY = 0.15  # how often a call that takes long or takes much away is made when its turn comes
-WAIT_S = 120.0
 LOGGERS = ("remanence", "uvicorn", "mcp")  # not the clients', who run in this process too
 _UNEXPECTED = 500
 
@@ -140,7 +140,7 @@ class Canaries:
     def _work(self, number: int, calls: int, tell: Callable[[int], None]) -> None:
         chance = random.Random(f"{self.report.seed} {number}")
         order = chance.sample(self._doors, len(self._doors))
-        with httpx.Client(timeout=WAIT_S) as client:
+        with httpx.Client(timeout=HANG_S) as client:
             for turn in range(calls):
                 if self._over.is_set():
                     return

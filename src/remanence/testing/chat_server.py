@@ -14,6 +14,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 
+from remanence.testing.patience import HANG_S
+
 PATH = "/v1/chat/completions"
 MODELS = "/v1/models"
 
@@ -177,7 +179,7 @@ class ChatServer:
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 turn = owner._turn(ChatRequest(self.path, headers, body, raw))
                 if turn.hang:
-                    owner._ended.wait(60)
+                    owner._ended.wait(HANG_S)
                     self.close_connection = True
                     return
                 self._answer(turn, bool(body.get("stream")))

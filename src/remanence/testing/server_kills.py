@@ -14,10 +14,10 @@ from typing import Any
 import httpx
 
 from remanence.memory import Memory
+from remanence.testing.patience import HANG_S, until
 from remanence.testing.server_process import ServerProcess
 
 BLOCK = "diary"
-WAIT_S = 60.0
 Wanted = tuple[str, dict[str, Any], tuple[str, ...]]
 
 
@@ -75,7 +75,7 @@ class Callers:
         """Begin."""
         self.reach(url)
         body = {"label": BLOCK, "limit": 100_000}
-        httpx.post(f"{url}/v1/blocks", json=body, timeout=WAIT_S).raise_for_status()
+        httpx.post(f"{url}/v1/blocks", json=body, timeout=HANG_S).raise_for_status()
         for thread in self._threads:
             thread.start()
 
@@ -92,22 +92,17 @@ class Callers:
         """What was done, once every call under way is answered."""
         self._over.set()
         for thread in self._threads:
-            thread.join(WAIT_S)
+            thread.join(HANG_S)
             assert not thread.is_alive()
         return self.tally
 
     def wait_for(self, more: int) -> None:
         """Until so many more calls are acknowledged."""
         wanted = len(self.tally.acknowledged) + more
-        waited = threading.Event()
-        for _ in range(int(WAIT_S / 0.01)):
-            if len(self.tally.acknowledged) >= wanted:
-                return
-            waited.wait(0.01)
-        raise AssertionError(f"no progress: {self.tally.odd}")
+        until(lambda: self.tally.odd or len(self.tally.acknowledged) >= wanted)
 
     def _write(self, kind: str) -> None:
-        with httpx.Client(timeout=WAIT_S) as client:
+        with httpx.Client(timeout=HANG_S) as client:
             n = 0
             while not self._over.is_set():
                 n += 1
@@ -149,7 +144,7 @@ class Callers:
                 return False
             tries += 1
             self.tally.repeated += 1
-            self._there.wait(WAIT_S)
+            self._there.wait(HANG_S)
 
     def _answer(
         self, client: httpx.Client, path: str, body: dict[str, Any], key: str
@@ -165,7 +160,7 @@ class Callers:
         return texts[0] in lines
 
     def _read(self) -> None:
-        with httpx.Client(timeout=WAIT_S) as client:
+        with httpx.Client(timeout=HANG_S) as client:
             while not self._over.is_set():
                 try:
                     found = client.post(f"{self._url}/v1/search", json={"query": "single"})
@@ -175,7 +170,7 @@ class Callers:
                 except httpx.TransportError:
                     if not self._patient:
                         return
-                    self._there.wait(WAIT_S)
+                    self._there.wait(HANG_S)
 
 
 def kill_often(database: Path, kills: int, chance: random.Random) -> Tally:

@@ -15,8 +15,8 @@ from typing import Self
 
 import httpx
 
-STARTS_S = 120.0
-ENDS_S = 60.0
+from remanence.testing.patience import HANG_S
+
 MAIN = "from remanence.cli.app import main; main()"
 _URL = re.compile(r"^Remanence \S+ at (http://\S+) ")
 
@@ -50,9 +50,9 @@ class ServerProcess:
     def up(self) -> Self:
         """Wait until it listens, and has answered once."""
         with self._said:
-            self._said.wait_for(lambda: self.url or self._process.poll() is not None, STARTS_S)
+            self._said.wait_for(lambda: self.url or self._process.poll() is not None, HANG_S)
         try:
-            httpx.get(f"{self.url}/health", timeout=STARTS_S).raise_for_status()
+            httpx.get(f"{self.url}/health", timeout=HANG_S).raise_for_status()
         except Exception as error:
             self.kill()
             raise RuntimeError(f"The server did not start:\n{self.stderr}") from error
@@ -69,7 +69,7 @@ class ServerProcess:
     def told(self, line: str) -> bool:
         """Wait until a line with this in it was logged."""
         with self._said:
-            return self._said.wait_for(lambda: any(line in one for one in self.lines), ENDS_S)
+            return self._said.wait_for(lambda: any(line in one for one in self.lines), HANG_S)
 
     def kill(self) -> None:
         """End it as a power cut would."""
@@ -82,8 +82,8 @@ class ServerProcess:
 
     def ended(self) -> int:
         """Its exit code, once it has ended."""
-        code = self._process.wait(ENDS_S)
-        self._reader.join(ENDS_S)
+        code = self._process.wait(HANG_S)
+        self._reader.join(HANG_S)
         return code
 
     def _read(self) -> None:

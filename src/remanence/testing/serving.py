@@ -17,8 +17,7 @@ from remanence.memory import Memory
 from remanence.server.app import make_app
 from remanence.server.serving import CONNECTIONS
 from remanence.server.wire import Wire
-
-STARTS_S = 30.0
+from remanence.testing.patience import HANG_S, until
 
 
 @dataclass(frozen=True)
@@ -69,16 +68,11 @@ def serving(memory: Memory | None = None, **settings: Any) -> Iterator[Served]:
         yield Served(f"http://127.0.0.1:{listening.getsockname()[1]}", app, own)
     finally:
         server.should_exit = True
-        thread.join(STARTS_S)
+        thread.join(HANG_S)
         listening.close()
 
 
 def _wait_until_up(server: uvicorn.Server, thread: threading.Thread) -> None:
-    waited = threading.Event()
-    for _ in range(int(STARTS_S / 0.01)):
-        if server.started:
-            return
-        if not thread.is_alive():
-            raise RuntimeError("the server ended before it was up")
-        waited.wait(0.01)
-    raise RuntimeError("the server did not come up")
+    until(lambda: server.started or not thread.is_alive())
+    if not server.started:
+        raise RuntimeError("the server ended before it was up")

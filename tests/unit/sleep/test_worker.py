@@ -20,6 +20,7 @@ from remanence.ports.store import Progress, Store
 from remanence.sleep.schedule import Background, Outcome, Schedules, SleepRunner, Worker
 from remanence.sleep.schedule.counting import Counting
 from remanence.store.sqlite import SqliteStore
+from remanence.testing.patience import HANG_S, until
 from remanence.testing.store_suites.making import add, memory
 
 BEGIN = datetime(2026, 1, 1, 0, 30, tzinfo=UTC)
@@ -261,10 +262,7 @@ def test_a_lease_is_renewed_while_the_run_goes_on(
         steps.act = None
         before = Schedules(store, "t", clock).get("mine").until
         clock.at += timedelta(seconds=0.25)
-        deadline = time.monotonic() + 10
-        while Schedules(store, "t", clock).get("mine").until == before:
-            assert time.monotonic() < deadline
-            time.sleep(0.005)  # the lock is not a fair one
+        until(lambda: Schedules(store, "t", clock).get("mine").until != before)
         clock.at += timedelta(seconds=0.25)
         assert other.tick() == []
         return None
@@ -358,7 +356,7 @@ def test_a_listener_that_fails_stops_nothing(
     assert len(one.tick()) == 1
 
 
-def test_in_the_background_it_starts_and_stops_within_a_second(
+def test_in_the_background_it_starts_and_stops_in_the_middle_of_a_run(
     store: SqliteStore, steps: Steps, schedules: Schedules, clock: FixedClock
 ) -> None:
     begun = threading.Event()
@@ -374,10 +372,8 @@ def test_in_the_background_it_starts_and_stops_within_a_second(
     background.start()
     background.start()
     clock.at = BEGIN + timedelta(hours=1)
-    assert begun.wait(10)
-    started = time.monotonic()
+    assert begun.wait(HANG_S)
     assert background.stop()
-    assert time.monotonic() - started < 1
     assert not background.running
     standing = schedules.get("mine")
     assert (standing.owner, standing.served) == (None, None)
@@ -395,12 +391,9 @@ def test_a_store_that_is_busy_or_closed_is_survived(steps: Steps, clock: FixedCl
 
     background = Background(worker(store, steps, clock, tenants=tenants), every_s=0.01)
     background.start()
-    assert asked.wait(10)
+    assert asked.wait(HANG_S)
     store.close()
-    deadline = time.monotonic() + 10
-    while background.running:
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    until(lambda: not background.running)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

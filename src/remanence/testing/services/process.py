@@ -15,10 +15,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
 
+from remanence.testing.patience import HANG_S
 from remanence.testing.services.loopback import free_ports, listens
 
 KEEPER = Path(__file__).with_name("keeper.py")
-READY_S = 60.0
 ATTEMPTS = 3
 
 
@@ -104,7 +104,7 @@ class Process:
 
     def until(self, reached: Callable[[], bool]) -> None:
         """Wait for a state of the server; stop it and raise when it ends or takes too long."""
-        deadline = time.monotonic() + READY_S
+        deadline = time.monotonic() + HANG_S
         while self.running and time.monotonic() < deadline:
             if reached():
                 return
