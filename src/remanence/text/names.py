@@ -36,6 +36,7 @@ just also still never always thinks thought knows started bought came comes keep
 """
 _ABOUT_A_PERSON = frozenset(_WORDS_AFTER_A_PERSON.split())
 _CALENDAR = frozenset("MmkWwVHh")
+_POSSESSIVE = re.compile(r"['’]s?$")
 
 
 def names(text: str) -> list[str]:
@@ -109,13 +110,17 @@ def _trimmed(text: str, group: list[re.Match[str]]) -> str:
     if _is_shouted([word[0] for word in group]):
         return ""
     initial = _opens_sentence(text, group[0].start())
-    while group and (_is_ordinary(group[0][0]) or (initial and _is_opener(group[0][0]))):
-        group, initial = group[1:], False
-    while group and (_is_ordinary(group[-1][0]) or group[-1][0] in _LINKS):
-        group = group[:-1]
-    if not group or (initial and len(group) == 1 and not _is_person_here(text, group[0])):
+    first, end = 0, len(group)
+    while first < end and (
+        _is_ordinary(group[first][0]) or (initial and _is_opener(group[first][0]))
+    ):
+        first, initial = first + 1, False
+    while end > first and (_is_ordinary(group[end - 1][0]) or group[end - 1][0] in _LINKS):
+        end -= 1
+    alone = end - first == 1
+    if first == end or (initial and alone and not _is_person_here(text, group[first])):
         return ""
-    return re.sub(r"['’]s?$", "", text[group[0].start() : group[-1].end()])
+    return _POSSESSIVE.sub("", text[group[first].start() : group[end - 1].end()])
 
 
 def _is_shouted(words: list[str]) -> bool:
