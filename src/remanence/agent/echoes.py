@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from remanence.text import marks
+
 MINUS = "\u2212"
 # What our lists write before a memory: a bullet, a date. Who spoke is part of the line told.
 _STAMP = re.compile(r"^\s*(?:[-*•~]\s|\d+\.\s)?\s*(?:\[\d{4}-\d\d-\d\d[^\]]{0,40}\]\s*)?")
@@ -16,7 +18,7 @@ _LOOSE = re.compile(r"\.(?!\w)|(?<![\w+#-])[+#-]+(?![\w+#-])")
 
 def normalised(text: str) -> str:
     """The words and what belongs to them, in one case and form, so that spelling hides no echo."""
-    plain = unicodedata.normalize("NFKC", _STAMP.sub("", text)).casefold()
+    plain = marks.normalised("NFKC", _STAMP.sub("", text)).casefold()
     spaced = plain.translate({ord(sign): _plain(sign) for sign in set(plain)})
     return " ".join(_LOOSE.sub(" ", spaced).split())
 

@@ -14,6 +14,7 @@ from itertools import pairwise
 
 import Stemmer
 
+from remanence.text.marks import normalised
 from remanence.text.stop_words import STOP_WORDS
 
 ALGORITHM = "words-2"
@@ -77,9 +78,13 @@ def query_terms(text: str) -> list[str]:
     return [term for term in found if term not in stop] or list(found)
 
 
-@lru_cache(maxsize=4096)
 def is_stop_word(word: str) -> bool:
     """Whether a raw word, in any case ("The", "what's"), carries no content."""
+    return len(word) <= MAX_TERM_BYTES and _is_stop_word(word)
+
+
+@lru_cache(maxsize=4096)
+def _is_stop_word(word: str) -> bool:
     found = terms(word)
     return bool(found) and all(term in stop_terms() for term in found)
 
@@ -119,7 +124,7 @@ def _unicode_terms(text: str) -> list[str]:
 
 
 def _normal(text: str) -> str:
-    once = unicodedata.normalize("NFKC", text).casefold()
+    once = normalised("NFKC", text).casefold()
     return unicodedata.normalize("NFKC", once).replace("’", "'")
 
 
@@ -166,7 +171,7 @@ def _stem_by_script(word: str) -> str:
 
 
 def _without_accents(word: str) -> str:
-    bare = _ACCENTS.sub("", unicodedata.normalize("NFD", word))
+    bare = _ACCENTS.sub("", normalised("NFD", word))
     return unicodedata.normalize("NFC", bare).translate(_PLAIN)
 
 
