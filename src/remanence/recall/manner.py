@@ -8,13 +8,15 @@ from collections.abc import Iterable, Sequence
 from remanence.text.words import fold, is_stop_word
 
 _AUXILIARY = "has|have|had|did|does|do|is|are|was|were|will|would|can|could|should|might"
-_ASKED = re.compile(rf"\b(?:what|which)\b(.*?)\b(?:{_AUXILIARY})\b", re.IGNORECASE)
+_WHAT = re.compile(r"\b(?:what|which)\b", re.IGNORECASE)
+_DOES = re.compile(rf"\b(?:{_AUXILIARY})\b", re.IGNORECASE)
 _KIND_OF = re.compile(r"\b(?:kind|type|sort)s? of\b", re.IGNORECASE)
 _KINDS_OF = re.compile(r"\b(?:kinds|types|sorts) of\b", re.IGNORECASE)
 _AFTER_THE_NOUN = re.compile(r"\b(?:of|in|for|from|to|with|about|at|on)\b", re.IGNORECASE)
 _PLURAL = re.compile(r"[^\W\d_]{2,}(?<![siu'’])s|people|children|men|women", re.IGNORECASE)
 _WHAT_ARE = re.compile(r"\b(?:what|which|who)(?: all)? (?:are|were)\b", re.IGNORECASE)
-_SO_FAR = re.compile(r"\b(?:what|which|where|who|whom)\b(.*?)\b(?:has|have) \w", re.IGNORECASE)
+_WHO = re.compile(r"\b(?:what|which|where|who|whom)\b", re.IGNORECASE)
+_HAS = re.compile(r"\b(?:has|have) \w", re.IGNORECASE)
 _NOT_SO_FAR = re.compile(r"\b(?:do|does|did|to|will|would|can|could|should|might)\b", re.IGNORECASE)
 _COUNTED = re.compile(r"\bhow (?:many|often)\b|\bboth\b|\bin common\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
@@ -30,19 +32,29 @@ def wants_several(text: str) -> bool:
     """
     if _COUNTED.search(text) or _WHAT_ARE.search(text) or _asks_for_plural(text):
         return True
-    so_far = _SO_FAR.search(text)
-    return so_far is not None and _NOT_SO_FAR.search(so_far[1]) is None
+    so_far = _between(_WHO, _HAS, text)
+    return so_far is not None and _NOT_SO_FAR.search(so_far) is None
 
 
 def _asks_for_plural(text: str) -> bool:
     """What books, which of the books, what kinds of books."""
-    asked = _ASKED.search(text)
+    asked = _between(_WHAT, _DOES, text)
     if asked is None:
         return False
-    noun = _AFTER_THE_NOUN.split(_KIND_OF.sub("", asked[1]))[0].split()
-    return _KINDS_OF.search(asked[1]) is not None or (
+    noun = _AFTER_THE_NOUN.split(_KIND_OF.sub("", asked))[0].split()
+    return _KINDS_OF.search(asked) is not None or (
         bool(noun) and _PLURAL.fullmatch(noun[-1]) is not None
     )
+
+
+def _between(first: re.Pattern[str], last: re.Pattern[str], text: str) -> str | None:
+    """What stands between the two in the first line that has both; each line is read once."""
+    for line in text.split("\n"):
+        start = first.search(line)
+        end = last.search(line, start.end()) if start else None
+        if start and end:
+            return line[start.end() : end.start()]
+    return None
 
 
 def in_first_person(text: str, people: Iterable[Sequence[str]]) -> str:

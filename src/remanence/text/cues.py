@@ -51,7 +51,7 @@ quante quanto quanta quantos quantas
 """
 _HOW_MANY_WORDS = frozenset(_HOW_MANY_STARTS.split())
 _LEAD = (
-    r"(?:^|[.?!,;:]\s*"
+    r"(?:^|[.?!,;:]"
     r"|\b(?:and|or|but|so|with|to|from|for|by|of|about|know|remember|recall|me|say) )\s*"
 )
 _WHO = re.compile(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from remanence.ports.language_model import Reply
+from remanence.text.thoughts import without_thoughts
 
-_THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL | re.IGNORECASE)
 _NOT_AS_ASKED = "not the JSON asked for"
 _TEXTS = ("subject", "predicate", "object")
 _MORE = ("subject_type", "object_type", "began", "ended")
@@ -54,7 +53,7 @@ def _proposal(row: object) -> Proposal | str:
 
 def _json_of(text: str) -> str:
     """From the first bracket to the last: models like to say a word before and after."""
-    text = _THOUGHT.sub("", text)
+    text = without_thoughts(text)
     starts = [place for mark in "{[" if (place := text.find(mark)) >= 0]
     return text[min(starts) : max(text.rfind("}"), text.rfind("]")) + 1] if starts else text
 

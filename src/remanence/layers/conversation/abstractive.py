@@ -10,6 +10,7 @@ from remanence.text.fences import Fence, disarmed, fenced
 from remanence.text.summary import Said
 from remanence.text.summary.clauses import cleaned
 from remanence.text.summary.facts import fact_words, known_words
+from remanence.text.thoughts import without_thoughts
 from remanence.text.words import stop_terms
 
 KEPT_FACTS = 0.6
@@ -25,7 +26,6 @@ _ASK = (
     "one line for each speaker, begun with the speaker's name and a colon. Leave out greetings "
     "and praise. Answer with the summary alone."
 )
-_THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL | re.IGNORECASE)
 _PREFACE = re.compile(
     r"(?:(?:sure|certainly|of course)[,!.]?\s+)?(?:here(?:['’]s| is)|(?:the )?summary)\b"
     r"[^\n:]{0,80}:\s*",
@@ -82,7 +82,7 @@ def _written(turns: Sequence[Said]) -> str:
 
 
 def _plain(text: str) -> str:
-    text = cleaned(_THOUGHT.sub("", text)).strip()
+    text = cleaned(without_thoughts(text)).strip()
     preface = _PREFACE.match(text)
     text = text[preface.end() :] if preface else text
     return "\n".join(line for line in text.splitlines() if line).strip(" \"'“”")

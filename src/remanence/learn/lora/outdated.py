@@ -11,7 +11,8 @@ from remanence.model.memory import MemoryRecord
 
 _Said: TypeAlias = tuple[str | None, str, str, str]
 _COMPARED = re.compile(
-    r"\b(?P<first>[\w'-]+) (?:over|instead of|(?:more|better|rather) than) (?P<second>[\w'-]+)",
+    r"(?<![\w'-])['-]*(?P<first>\w[\w'-]*) (?:over|instead of|(?:more|better|rather) than) "
+    r"(?P<second>[\w'-]+)",
     re.IGNORECASE,
 )
 

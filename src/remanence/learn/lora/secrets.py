@@ -16,10 +16,10 @@ _NAMED = re.compile(
 # Words with other uses: a secret only where a value with a digit is told soon after.
 _VALUED = re.compile(
     r"\b(?:codes?|pins?|tokens?|keys?|combinations?|logins?|secrets?|credentials)\b(?: #?\d{3}"
-    r"|[^.!?\n]{0,40}?(?:\bis\b|\bare\b|[:=?]) ?(?:now )?[\"'“‘]?(?=\S*\d)[\w#*-]{3,})"
+    r"|[^.!?\n]{0,40}?(?:\bis\b|\bare\b|[:=?]) ?(?:now )?[\"'“‘]?(?=\S{0,200}\d)[\w#*-]{3,})"
 )
 _MADE = re.compile(
-    r"-----BEGIN|://[^\s/:@]+:[^\s@]+@|\beyJ[\w-]{10,}|\b(?:sk|pk|ghp|gho|xox[a-z]|glpat)[-_][\w-]{8,}"
+    r"-----BEGIN|://[^\s/:@]{1,200}:[^\s@]{1,200}@|\beyJ[\w-]{10,}|\b(?:sk|pk|ghp|gho|xox[a-z]|glpat)[-_][\w-]{8,}"
     r"|\bAKIA[A-Z0-9]{12,}|\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,}"
     r"|\b(?=\w{32})(?=\w*\d)[0-9a-fA-F]{32,}\b|(?<![\w/])(?=\w{20})(?=\w*\d)(?=\w*[a-z])\w*[A-Z]"
 )

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from remanence.errors import LanguageModelError
 from remanence.ports.language_model import ChatMessage, LanguageModel
 from remanence.text.fences import Fence, fenced
-
-_THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL | re.IGNORECASE)
+from remanence.text.thoughts import without_thoughts
 
 
 def refused(why: str) -> LanguageModelError:
@@ -45,7 +43,7 @@ def asked(
 
 def _json_of(text: str) -> str:
     """From the first brace to the last: models like to say a word before and after."""
-    text = _THOUGHT.sub("", text)
+    text = without_thoughts(text)
     return text[text.find("{") : text.rfind("}") + 1]
 
 
