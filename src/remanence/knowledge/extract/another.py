@@ -22,9 +22,11 @@ _SAID_FIRST = re.compile(
     rf"(?<![Aa]s ){_WHO}\s(?:just\s|also\s|then\s)?{_SPOKE}{_TO}\s?(?P<mark>[:,])\s+{_FIRST}"
 )
 _SAID_LAST = re.compile(
-    rf"\b(?:I|[Mm]y|[Ww]e|[Oo]ur)\b[^.!?\n]*,\s(?:{_SPOKE}\s(?:{PERSON}|he|she|my\s[a-z]+)"
+    rf",\s(?:{_SPOKE}\s(?:{PERSON}|he|she|my\s[a-z]+)"
     rf"|(?:{PERSON}|he|she|my\s[a-z]+)\s{_SPOKE})\s*(?=[.!\n]|$)"
 )
+_OWN = re.compile(r"\b(?:I|[Mm]y|[Ww]e|[Oo]ur)\b")
+_STOP = re.compile(r"[.!?\n]")
 _SENTENCE_REST = re.compile(r"[^.!?\n]*[.!?]*")
 _LINE_REST = re.compile(r"[^\n]*")
 _HEADER = re.compile(
@@ -54,11 +56,7 @@ def without_others(text: str, speaker: str, refused: Counter[str]) -> str:
         text = _cut(text, _pasted_at(text, speaker), refused)
     if ":" not in text and "," not in text:
         return text
-    text = _without_sayings(text, refused)
-    text, count = _SAID_LAST.subn(" ", text)
-    if count:
-        refused["reported"] += count
-    return text
+    return _without_said(_without_sayings(text, refused), refused)
 
 
 def _pasted_at(text: str, speaker: str) -> int:
@@ -92,3 +90,17 @@ def _without_sayings(text: str, refused: Counter[str]) -> str:
         at = end.end() if end else found.end()
         refused["reported"] += 1
     return "".join(kept) + text[at:]
+
+
+def _without_said(text: str, refused: Counter[str]) -> str:
+    """Without what stands before ", said Ana" in its sentence, from the first "I" or "my" on."""
+    at, since, kept = 0, 0, []
+    for found in _SAID_LAST.finditer(text):
+        stops = [stop.end() for stop in _STOP.finditer(text, since, found.start())]
+        own = _OWN.search(text, stops[-1] if stops else since, found.start())
+        if own:
+            kept.append(text[at : own.start()])
+            at = found.end()
+            refused["reported"] += 1
+        since = found.end()
+    return " ".join([*kept, text[at:]])

@@ -10,6 +10,8 @@ from remanence.knowledge.extract.another import without_others
 MAX_SENTENCES = 40
 MAX_SENTENCE = 600
 MAX_TEXT = 12_000
+# No rule sees more blanks in a row: patterns that may part them in two ways stay quick.
+_GAP = re.compile(r"([^\S\n]{3})[^\S\n]+")
 _FENCED = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _INLINE_CODE = re.compile(r"`[^`\n]{1,300}`")
 _ADDRESS = re.compile(r"\b(?:https?://|www\.)\S{1,500}")
@@ -26,6 +28,7 @@ _END = re.compile(
     r"|(?<=[.!?…A-Z][!?…])\s+|(?<=\.\.)\s+(?=[^a-z\s.]|my\b)|(?<=\w\.)(?=[A-Z][a-z]+ )"
     r"|\s*\n[\s*•·-]*|(?<=[\u2600-\U0001faff])\s+"
 )
+_TITLE = 8  # more than the longest title
 _TITLE_END = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|Prof|St|vs|e\.g|i\.e|etc|Jr|Sr|No)\.$")
 
 
@@ -45,6 +48,7 @@ def sentences(text: str, refused: Counter[str], speaker: str = "") -> list[str]:
 
 def _plain(text: str, refused: Counter[str], speaker: str) -> str:
     text = text.replace("’", "'").replace("‘", "'").replace("\u00a0", " ")
+    text = _GAP.sub(r"\1", text)
     if "`" in text or "~~~" in text:
         text = _counted(_INLINE_CODE, _counted(_FENCED, text, "code", refused), "code", refused)
     if "://" in text or "www." in text:
@@ -80,7 +84,7 @@ def _joined(parts: list[str]) -> list[str]:
     """Sentences, with those put together again that a title's full stop had parted."""
     whole: list[str] = []
     for part in parts:
-        if whole and _TITLE_END.search(whole[-1]):
+        if whole and _TITLE_END.search(whole[-1], max(len(whole[-1]) - _TITLE, 0)):
             whole[-1] = f"{whole[-1]} {part}"
         else:
             whole.append(part)

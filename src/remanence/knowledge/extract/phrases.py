@@ -7,7 +7,8 @@ import re
 from remanence.knowledge.extract.tables.listing import words
 
 UPPER = "".join(chr(code) for code in range(0x41, 0x530) if chr(code).isupper())
-_CAPITAL = rf"(?!I\b)[{UPPER}](?:[\w&-]|'(?!s\b)(?=\w)|\.(?=[A-Z]))*"
+# A word of a name has at most 41 letters, so that a search may begin at each letter of a long one.
+_CAPITAL = rf"(?!I\b)[{UPPER}](?:[\w&-]|'(?!s\b)(?=\w)|\.(?=[A-Z])){{0,40}}"
 _OF_SHOPS = r"(?:'s(?=\s*(?:$|[.,!|]|\s(?:and|as|in|since|for|on|now|but|is|was)\b)))?"
 _SMALL = r"(?:of|de|da|do|dos|del|della|di|la|le|van|von|der|the|and the|for|&)"
 _TITLE = r"(?:(?:Dr|Mr|Mrs|Ms|Prof|St)\.?\s)?"

@@ -10,11 +10,9 @@ from remanence.knowledge.extract.rule import Aspect, Found, Scene, each, rule
 from remanence.knowledge.extract.shapes import known_place, place
 from remanence.knowledge.extract.verb_group import Tense
 
-_WAY = (
-    r"(?:back\s+|home\s+|over\s+|out\s+|up\s+|down\s+|alone\s+|here\s+|again,?\s+|this time\s+"
-    r"|somewhere\s+|right\s+"
-    r"|with .{1,30}?\s+)*"
-)
+_ALSO = r"(?:(?:back|home|over|out|up|down|alone|here|again,?|this time|somewhere|right)\s+){0,4}"
+# One "with" only: several could be parted in so many ways that a sentence would take for ever.
+_WAY = rf"{_ALSO}(?:with .{{1,30}}?\s+)?{_ALSO}"
 _BY_THE_WAY = r"(?:.{0,20}?\b)?"
 _ROOMS = "room|flat|apartment|house|studio|place|cottage|loft"
 _NOW = re.compile(r"\bnow\b", re.IGNORECASE)
