@@ -15,6 +15,7 @@ from remanence.model.memory import Feedback, MemoryRecord, Revision
 from remanence.model.scope import Reach
 from remanence.model.write import Batch, Insert, Remove, Written
 from remanence.ports.store import Span
+from remanence.store.analysis import Analysis, NotAnalysed
 from remanence.store.conditions import ACTIVE
 from remanence.store.postgres.arrays import int8s, uuids
 from remanence.store.postgres.columns import NEVER
@@ -47,20 +48,33 @@ class PostgresArchive:
 
     def write(self, batch: Batch) -> Written:
         """Do all of it in one durable transaction."""
+        analysis = Analysis(self._database.words)
+        analysis.prepare(batch, lambda ids: self._records(batch.tenant, ids))
         while True:
             try:
                 written = self._database.write(
-                    batch.tenant, lambda session: Writing(self._database, session, batch).run()
+                    batch.tenant,
+                    lambda session: Writing(self._database, session, batch, analysis).run(),
                 )
                 if any(isinstance(action, Remove) for action in batch.actions):
                     self._dictionaries.renew(batch.tenant)
                 return written
             except Unemployed as missing:
                 employ(self._database, batch.tenant, missing.fingerprints)
+            except NotAnalysed as unknown:
+                analysis.add(unknown.text, unknown.happened)
             except Conflict as conflict:
                 if isinstance(conflict.__cause__, psycopg.Error):
                     raise self._taken(batch) or conflict from conflict
                 raise
+
+    def _records(self, tenant: str, ids: Sequence[str]) -> list[MemoryRecord]:
+        wanted = uuids({id for id in map(packed_id, ids) if id is not None})
+
+        def work(session: Session) -> list[MemoryRecord]:
+            return self._database.records(session, session.rows("memories_by_id", ids=wanted))
+
+        return self._database.read(tenant, work) or []
 
     def get(self, tenant: str, ids: Sequence[str]) -> list[MemoryRecord]:
         """The tenant's memories with these ids, each checked against its digest."""

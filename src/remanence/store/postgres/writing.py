@@ -9,6 +9,7 @@ from remanence.errors import Conflict, InvalidInput, NotFound, StoreVersion
 from remanence.model.embedding import Fingerprint
 from remanence.model.memory import MemoryRecord, same_json
 from remanence.model.write import Action, Batch, Insert, Pieces, Remove, Revise, Written
+from remanence.store.analysis import Analysis
 from remanence.store.claims import NO_MEMORY
 from remanence.store.labels import Label, labels
 from remanence.store.postgres.arrays import byteas, float8s, int8s, texts, uuids
@@ -57,8 +58,11 @@ _HISTORY: Kinds = {
 class Writing:
     """The actions of one batch, inside one transaction."""
 
-    def __init__(self, database: Database, session: Session, batch: Batch) -> None:
+    def __init__(
+        self, database: Database, session: Session, batch: Batch, analysis: Analysis
+    ) -> None:
         self._database = database
+        self._analysis = analysis
         self._session = session
         self._batch = batch
         self._held: dict[bytes | None, Held] = {}
@@ -221,32 +225,30 @@ class Writing:
             self._session.run("delete_dictionary_sources", keys=keys)
 
     def _words_and_rows(self, gone: list[Held], changed: list[Held], new: list[Held]) -> None:
-        words, key = self._database.words, self._database.digest_key
+        found, key = self._analysis, self._database.digest_key
         reworded = [held for held in changed if _text(held.before) != _text(held.now)]
-        self._index("delete_words", [
-            (held, words.terms(_text(held.before))) for held in (*gone, *reworded)
-        ])  # fmt: skip
-        found = {
-            held.key: words.analysed(held.now.text, micros(held.now.happened_at))
+        self._index("delete_words", [(held, _text(held.before)) for held in (*gone, *reworded)])
+        derived = {
+            held.key: found.derived(held.now.text, micros(held.now.happened_at))
             for held in (*changed, *new)
             if held.now is not None and held.told_anew
         }
         for name, some in (("update_memories", changed), ("insert_memories", new)):
             rows = [
-                (held.key, *row_of(held.now, held.partition, derived, key))
+                (held.key, *row_of(held.now, held.partition, kept, key))
                 for held in some
-                for derived in (found[held.key][1] if held.key in found else held.derived,)
+                for kept in (derived.get(held.key, held.derived),)
                 if held.now is not None
             ]
             if rows:
                 self._session.run(name, **arrays(_COLUMNS, rows))
-        self._index("insert_words", [(held, found[held.key][0]) for held in (*reworded, *new)])
+        self._index("insert_words", [(held, _text(held.now)) for held in (*reworded, *new)])
 
-    def _index(self, name: str, some: list[tuple[Held, list[str]]]) -> None:
+    def _index(self, name: str, some: list[tuple[Held, str]]) -> None:
         terms: list[int] = []
         places: list[int] = []
-        for held, words in some:
-            numbers, where = entries(held.partition, held.key, words)
+        for held, text in some:
+            numbers, where = entries(held.partition, held.key, self._analysis.terms(text))
             terms += numbers
             places += where
         if terms:

@@ -16,6 +16,7 @@ from remanence.model.memory import Feedback, MemoryRecord, Revision
 from remanence.model.scope import Reach
 from remanence.model.write import Batch, Remove, Written
 from remanence.ports.store import Span
+from remanence.store.analysis import Analysis, NotAnalysed
 from remanence.store.conditions import ACTIVE
 from remanence.store.rows import (
     Row,
@@ -48,15 +49,27 @@ class SqliteArchive:
 
     def write(self, batch: Batch) -> Written:
         """Do all of it in one durable transaction."""
-        with self._database.writing() as connection:
-            writing = Writing(self._database, connection, batch)
-            written = writing.run()
+        analysis = Analysis(self._database.words)
+        analysis.prepare(batch, lambda ids: self._read(batch.tenant, ids))
+        while True:
+            try:
+                with self._database.writing() as connection:
+                    writing = Writing(self._database, connection, batch, analysis)
+                    written = writing.run()
+                break
+            except NotAnalysed as missing:
+                analysis.add(missing.text, missing.happened)
         asked = (*batch.actions, *batch.documents)
         removed = any(isinstance(one, Remove | Discard) for one in asked)
         if removed:
             self._dictionaries.renew()
         self._eraser.after_write(removed or writing.learning.erased)
         return written
+
+    def _read(self, tenant: str, ids: Sequence[str]) -> list[MemoryRecord]:
+        with self._database.reading() as connection:
+            rows = (self._row(connection, tenant, id) for id in ids)
+            return self._database.records(connection, (row for row in rows if row is not None))
 
     def get(self, tenant: str, ids: Sequence[str]) -> list[MemoryRecord]:
         """The tenant's memories with these ids, each checked against its digest."""

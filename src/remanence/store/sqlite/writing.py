@@ -10,6 +10,7 @@ import apsw
 from remanence.errors import Conflict, InvalidInput, NotFound, StoreVersion
 from remanence.model.memory import MemoryRecord, Revision, same_json
 from remanence.model.write import Action, Batch, Insert, Remove, Revise, Written
+from remanence.store.analysis import Analysis
 from remanence.store.claims import is_evidence
 from remanence.store.labels import labels
 from remanence.store.rows import (
@@ -38,9 +39,12 @@ from remanence.store.words import prefixed
 class Writing:
     """The actions of one batch, on a connection that is inside a transaction."""
 
-    def __init__(self, database: Database, connection: apsw.Connection, batch: Batch) -> None:
+    def __init__(
+        self, database: Database, connection: apsw.Connection, batch: Batch, analysis: Analysis
+    ) -> None:
         self._database = database
         self._batch = batch
+        self._analysis = analysis
         self._connection = connection
         self._execute: Callable[[str, Row], apsw.Cursor] = connection.execute
         self._placing = Placing(connection)
@@ -95,11 +99,11 @@ class Writing:
         if record.tenant != self._batch.tenant:
             raise InvalidInput("A batch writes memories of its own tenant only.")
         partition = self._partition(record.user_id)
-        terms, derived = self._database.words.analysed(record.text, micros(record.happened_at))
+        derived = self._analysis.derived(record.text, micros(record.happened_at))
         row = row_of(record, partition, derived, self._database.digest_key)
         key = self._insert_row(record.id, row)
         self.learning.inserted.add(key)
-        self._index(key, partition, terms)
+        self._index("insert_words", key, partition, record.text)
         self._label("insert_label", key, partition, record.metadata)
         if record.uses or record.used_at:
             used = None if record.used_at is None else micros(record.used_at)
@@ -149,15 +153,15 @@ class Writing:
             self.learning.wake(key)
 
     def _rewrite(self, found: Row, old: MemoryRecord, new: MemoryRecord) -> None:
-        key, partition, derived, terms = found[0], found[1], found[RECORD_WIDTH:], list[str]()
+        key, partition, derived = found[0], found[1], found[RECORD_WIDTH:]
         if (new.text, new.happened_at) != (old.text, old.happened_at):
-            terms, derived = self._database.words.analysed(new.text, micros(new.happened_at))
+            derived = self._analysis.derived(new.text, micros(new.happened_at))
         row = row_of(new, partition, derived, self._database.digest_key)
         if new.text != old.text:
-            self._execute(sql("delete_words"), (key,))
+            self._index("delete_words", key, partition, old.text)
         self._execute(sql("update_memory"), (*row, key))
         if new.text != old.text:
-            self._index(key, partition, terms)
+            self._index("insert_words", key, partition, new.text)
         if not same_json(new.metadata, old.metadata):
             self._label("delete_label", key, partition, old.metadata)
             self._label("insert_label", key, partition, new.metadata)
@@ -166,7 +170,7 @@ class Writing:
         row = self._found(action.id)
         key, partition = row[0], row[1]
         record = self._database.record(self._connection, row)
-        self._execute(sql("delete_words"), (key,))
+        self._index("delete_words", key, partition, record.text)
         self._label("delete_label", key, partition, record.metadata)
         self._placing.clear(key)
         self.learning.leave(key)
@@ -185,8 +189,9 @@ class Writing:
             raise NotFound(f"There is no memory {id} here.")
         return row
 
-    def _index(self, key: int, partition: int, terms: list[str]) -> None:
-        self._execute(sql("insert_words"), (key, " ".join(prefixed(partition, terms))))
+    def _index(self, how: str, key: int, partition: int, text: str) -> None:
+        terms = prefixed(partition, self._analysis.terms(text))
+        self._execute(sql(how), (key, " ".join(terms)))
 
     def _label(self, how: str, key: int, partition: int, metadata: Mapping[str, Any]) -> None:
         for name, value in labels(metadata):

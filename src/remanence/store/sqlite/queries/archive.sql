@@ -66,7 +66,8 @@ ORDER BY m.key LIMIT ?
 INSERT INTO words (rowid, terms) VALUES (?, ?)
 
 -- name: delete_words
-DELETE FROM words WHERE rowid = ?
+-- Given its terms, FTS5 need not make them from the text, with the file locked meanwhile.
+INSERT INTO words (words, rowid, terms) VALUES ('delete', ?, ?)
 
 -- name: insert_label
 INSERT OR IGNORE INTO labels (partition, name, value, memory) VALUES (?, ?, ?, ?)
