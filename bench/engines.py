@@ -12,6 +12,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from remanence.silence import hush
 from synthetic import DIMENSION, Turn
 
 Vector = NDArray[np.float32]
@@ -94,6 +95,7 @@ class Chroma:
     """Chroma embedded, with its defaults but for the cosine and one thread."""
 
     def __init__(self, folder: Path) -> None:
+        hush()
         import chromadb
 
         settings = chromadb.Settings(anonymized_telemetry=False)

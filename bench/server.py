@@ -32,6 +32,7 @@ import psutil
 
 import synthetic
 from http_load import Taken, closed_loop, get, open_loop, post
+from remanence.silence import hush
 from search_load import prepared
 from speed import about
 
@@ -142,6 +143,7 @@ def library(given: argparse.Namespace, questions: list[str]) -> Figures:
 
 def chroma(given: argparse.Namespace) -> Figures:
     """`chroma run` with the same vectors, asked over its own HTTP API."""
+    hush()
     import chromadb
 
     folder = given.work / "chroma"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -13,8 +14,12 @@ from remanence import Memory
 from remanence.config import load_settings
 from remanence.embedding.models import find_model
 from remanence.embedding.onnx import OnnxEmbedder
+from remanence.silence import hush
 from remanence.testing.patience import HANG_S
 from remanence.testing.reaching import Reached, from_afar
+
+hush()
+os.environ.update(MEM0_TELEMETRY="False", FASTMCP_CHECK_FOR_UPDATES="off")
 
 pytest_plugins = ["remanence.testing.services.fixtures"]
 

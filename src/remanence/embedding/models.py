@@ -9,6 +9,7 @@ from pathlib import Path
 
 from remanence.embedding.manifest import MANIFEST, read_manifest, sha256
 from remanence.errors import ModelInvalid, ModelMissing
+from remanence.silence import hush
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 _PACKAGED = Path(__file__).parent / "models"
@@ -72,6 +73,7 @@ def _build(source: Path, target: Path) -> None:
 
 
 def _download(name: str, cache: Path) -> Path:
+    hush()
     try:
         from huggingface_hub import snapshot_download
     except ImportError as error:

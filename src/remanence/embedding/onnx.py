@@ -30,6 +30,7 @@ from remanence.embedding.word_table import WordTable
 from remanence.errors import EmbedderError, ModelInvalid
 from remanence.forks import ForkSafeLock
 from remanence.model.embedding import Embedding, Fingerprint, FloatArray, QueryEmbedding, Span
+from remanence.silence import hush
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -233,8 +234,10 @@ def _open_tokenizer(path: Path) -> Tokenizer:
 
 
 def _open_session(path: Path, device: Device) -> InferenceSession:
+    hush()
     import onnxruntime
 
+    onnxruntime.disable_telemetry_events()  # Windows asks no variable
     options = onnxruntime.SessionOptions()
     # Texts run side by side instead: 2 threads in one text are 1.8 times as fast and spin.
     options.intra_op_num_threads = 1

@@ -14,6 +14,7 @@ from remanence.index.follower.engine import MOST, EngineDown, Points
 from remanence.model.embedding import FloatArray
 from remanence.ports.store import Keys
 from remanence.ports.vector_index import Nearest
+from remanence.silence import hush
 
 BUCKETS = 16
 SMALL_S = 60.0
@@ -134,6 +135,7 @@ class ChromaEngine:
 def _place(where: str, timeout_s: float) -> Place:
     if where.startswith(("http://", "https://")):
         return ServerPlace(where, timeout_s)
+    hush()
     from remanence.index.chroma.folder import FolderPlace
 
     return FolderPlace(where)

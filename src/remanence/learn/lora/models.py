@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from remanence.errors import ConfigError, InvalidInput, LanguageModelError, NotFound
+from remanence.silence import hush
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +23,7 @@ _WEIGHTS = ("*.safetensors", "*.bin")
 
 def require_libraries() -> None:
     """Refuse, with the command that helps, where the `train` extra is not installed."""
+    hush()
     for name in LIBRARIES:
         try:
             import_module(name)
@@ -76,6 +78,7 @@ def find_model(given: object) -> BaseModel:
 
 def load_model(base: BaseModel, device: str) -> Loaded:
     """Read weights and tokenizer; `LanguageModelError` if that is no chat model."""
+    hush()
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging
@@ -119,6 +122,7 @@ def choose_device(given: str) -> str:
 
 
 def _downloaded(name: str) -> Path:
+    hush()
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 

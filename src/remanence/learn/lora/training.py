@@ -14,6 +14,7 @@ from remanence.learn.lora.evaluating import answer_losses
 from remanence.learn.lora.models import Loaded
 from remanence.learn.lora.recipe import Recipe, batches
 from remanence.ports.store import Progress
+from remanence.silence import hush
 
 MAX_NORM = 1.0
 
@@ -23,6 +24,7 @@ def with_adapter(loaded: Loaded, recipe: Recipe, previous: Path | None) -> Loade
 
     An adapter that is gone on with keeps its own rank.
     """
+    hush()
     import torch
     from peft import LoraConfig, PeftModel, get_peft_model
 
