@@ -72,6 +72,13 @@ def test_texts_leave_whole_in_any_locale(rem: Rem) -> None:
     assert b"\x1b[" not in shown.stdout
 
 
+def test_a_pipe_without_unicode_gets_what_it_can_show(rem: Rem) -> None:
+    done = rem("add", stdin="grüße 日本".encode(), PYTHONIOENCODING="cp1252")
+    assert done.returncode == 0, done.stderr
+    assert "grüße ??".encode("cp1252") in done.stdout
+    assert rem("stats", PYTHONIOENCODING="cp1252").returncode == 0
+
+
 def test_colours_are_for_terminals_and_can_be_refused(rem: Rem) -> None:
     assert b"\x1b[" in rem("get", "1", FORCE_COLOR="1").stderr
     assert b"\x1b[31m" not in rem("get", "1", FORCE_COLOR="1", NO_COLOR="1").stderr

@@ -22,6 +22,7 @@ from remanence.cli import (
 )
 from remanence.cli.commands import add_operations
 from remanence.cli.common import Config, Database, Opening, Tenant
+from remanence.cli.terminal import write_every_character
 from remanence.version import __version__
 
 app = typer.Typer(
@@ -69,4 +70,5 @@ keys.add_to(app)
 
 def main() -> None:
     """Run the program."""
+    write_every_character()
     app(prog_name="rem")

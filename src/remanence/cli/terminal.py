@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,6 +27,13 @@ def stderr() -> Console:
     from remanence.cli.console import PlainSpoken
 
     return PlainSpoken(stderr=True)
+
+
+def write_every_character() -> None:
+    """Where the encoding has no sign for a character, as in a pipe of Windows, put `?`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def shown(text: str) -> str:
