@@ -61,5 +61,6 @@ def _watched() -> WeakSet[Forkable]:
         while prepared:
             prepared.pop().after_fork_in_child()
 
-    os.register_at_fork(before=before, after_in_parent=in_parent, after_in_child=in_child)
+    if hasattr(os, "register_at_fork"):  # Windows has no fork
+        os.register_at_fork(before=before, after_in_parent=in_parent, after_in_child=in_child)
     return watched

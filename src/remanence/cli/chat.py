@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -315,7 +316,8 @@ def _lines(seen: bool) -> Iterator[str]:
     from remanence.cli.screens import note
 
     if seen:
-        import readline  # noqa: F401 - makes `input` edit and recall lines
+        with suppress(ImportError):  # Windows edits lines by itself
+            import readline  # noqa: F401 - makes `input` edit and recall lines
     prompt = "> " if sys.stdout.isatty() else ""
     while True:
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from remanence.errors import ConfigError
+from remanence.system.files import RIGHTS_ARE_MODES
 
 SHORTEST_KEY = 16
 _MOST_BYTES = 4096
@@ -25,7 +26,7 @@ def key_in(file: str) -> str:
     path = os.path.expanduser(file)
     try:
         with open(path, "rb") as opened:
-            if os.fstat(opened.fileno()).st_mode & 0o077:
+            if RIGHTS_ARE_MODES and os.fstat(opened.fileno()).st_mode & 0o077:
                 raise ConfigError(f"Others may read the key file {path}: run `chmod 600 {path}`.")
             line = opened.readline(_MOST_BYTES).decode().strip()
     except FileNotFoundError:

@@ -67,9 +67,10 @@ def _build(source: Path, target: Path) -> None:
     if find_spec("onnx") is None:
         raise ModelMissing(f"{source} is not in Remanence's own format. {_NEEDS_BUILDER}")
     command = [sys.executable, "-m", "remanence.embedding.build", str(source), str(target)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603
     if done.returncode:
-        raise ModelInvalid(f"{source} could not be converted: {done.stderr.strip()[-500:]}")
+        said = done.stderr.decode(errors="replace").strip()
+        raise ModelInvalid(f"{source} could not be converted: {said[-500:]}")
 
 
 def _download(name: str, cache: Path) -> Path:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from remanence.errors import ModelInvalid
 from remanence.model.embedding import FloatArray, floats_of
+from remanence.system.files import BINARY, read_at
 
 KEPT = 2_000  # words, about 1 MB
 
@@ -31,7 +32,7 @@ class WordTable:
                 npy.read_magic(file)
                 shape, _, self._dtype = npy.read_array_header_1_0(file)
                 begin = file.tell()
-            self._file = os.open(path, os.O_RDONLY)
+            self._file = os.open(path, os.O_RDONLY | BINARY)
         except (OSError, ValueError) as error:
             raise ModelInvalid(f"{path} cannot be read as a table of words: {error}") from error
         weakref.finalize(self, os.close, self._file)
@@ -47,7 +48,7 @@ class WordTable:
 
 
 def _read(path: Path, file: int, begin: int, size: int, number: int) -> bytes:
-    row = os.pread(file, size, begin + number * size)
+    row = read_at(file, size, begin + number * size)
     if len(row) != size:
         raise ModelInvalid(f"{path} lacks words that the tokenizer knows; build it again.")
     return row

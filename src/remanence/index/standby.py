@@ -11,6 +11,7 @@ from remanence.errors import IndexUnavailable
 from remanence.model.embedding import FloatArray
 from remanence.ports.store import Keys, Progress
 from remanence.ports.vector_index import IndexStats, Nearest, VectorIndex
+from remanence.system.files import remove
 
 
 class WithStandby:
@@ -77,7 +78,7 @@ class WithStandby:
         """Remove a file that an earlier run has left, and nobody here would rewrite."""
         with self._lock:
             if self._standby is None and self._file is not None:
-                self._file.unlink(missing_ok=True)
+                remove(self._file)
 
     def _each(self, act: Callable[[VectorIndex], None]) -> None:
         for index in (self._standby, self.first):

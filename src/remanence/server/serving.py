@@ -8,10 +8,9 @@ import logging
 import os
 import signal
 import socket
-import sys
 import threading
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit
@@ -33,6 +32,8 @@ GRACE_S = 30  # for calls under way when the server is told to stop
 LAST_S = 10  # more, for work that nobody waits for any more
 IDLE_S = 65  # longer than clients and proxies keep a connection: so they close it, not we
 BACKLOG = 2048
+# On Windows SO_REUSEADDR lets a second server have a port that is taken.
+_ALONE_AT_A_PORT: int = getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR)
 DESCRIPTORS = 4_096
 CONNECTIONS = 1_000  # at one process, so that it never runs out of descriptors
 _log = logging.getLogger(__name__)
@@ -91,7 +92,7 @@ def listen(settings: Settings) -> socket.socket:
     host = settings.host.strip("[]")
     made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.setsockopt(socket.SOL_SOCKET, _ALONE_AT_A_PORT, 1)
         made.bind((host, settings.port))
         made.listen(BACKLOG)
     except OSError as error:
@@ -147,7 +148,7 @@ def prepare(settings: Settings) -> None:
 
 def _many_descriptors() -> None:
     """As many open files as the system lets this process have; often it begins with 1,024."""
-    if sys.platform != "win32":
+    with suppress(ImportError):  # Windows has no such bound
         import resource
 
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

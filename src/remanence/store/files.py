@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from remanence.errors import RemanenceError, StoreError
+from remanence.system.files import create, remove, replace, sync
 
 
 @contextmanager
@@ -19,7 +20,7 @@ def growing(target: Path, *suffixes: str) -> Iterator[Path]:
     copy = target.with_name(f".{target.name}.{os.urandom(6).hex()}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(copy, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        create(copy)
         yield copy
     except RemanenceError:
         raise
@@ -27,19 +28,11 @@ def growing(target: Path, *suffixes: str) -> Iterator[Path]:
         raise StoreError(f"{str(target)!r} cannot be written ({error}).") from error
     finally:
         for suffix in ("", *suffixes):
-            copy.with_name(copy.name + suffix).unlink(missing_ok=True)
+            remove(copy.with_name(copy.name + suffix))
 
 
 def put(copy: Path, target: Path) -> None:
     """Give a file that is whole its name, for good."""
-    _sync(copy)
-    os.replace(copy, target)
-    _sync(target.parent)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync(copy)
+    replace(copy, target)
+    sync(target.parent)

@@ -27,6 +27,7 @@ from remanence.recall.freshness import Freshness
 from remanence.recall.results import ResultCache
 from remanence.recall.search import Recall
 from remanence.remember.writer import Writer
+from remanence.system.files import remove
 from remanence.wiring.caches import LOCAL, make_cache, make_session_cache
 from remanence.wiring.embedders import LazyEmbedder, make_embedder
 from remanence.wiring.indexes import FOLLOWERS, index_file, index_kind, make_index
@@ -98,7 +99,7 @@ class Parts:
         if self.recall.index is not None:
             self.recall.index.flush([p for reach in reaches for p in self.store.partitions(reach)])
         elif self.index_file is not None:
-            self.index_file.unlink(missing_ok=True)
+            remove(self.index_file)
 
     def fingerprint(self) -> Fingerprint | None:
         """The embedder's fingerprint, None when it cannot be had right now."""

@@ -25,6 +25,7 @@ import numpy as np
 
 from remanence.index.bits.signs import SignBits, words_for
 from remanence.model.embedding import Fingerprint
+from remanence.system.files import remove, replace
 
 _MAGIC = b"REMBITS2"
 _PLACE = struct.Struct("<8sQQ16s")
@@ -114,7 +115,7 @@ def written(
 def removed(path: Path) -> None:
     """Remove the file, if there is one that can be removed."""
     with suppress(OSError):
-        path.unlink(missing_ok=True)
+        remove(path)
 
 
 def _opened(path: Path, owner: Owner) -> CacheFile:
@@ -141,7 +142,7 @@ def _replacing(path: Path) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(name, path)
+        replace(Path(name), path)
     except BaseException:
         removed(Path(name))
         raise

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from remanence.index.bits.signs import BLOCK_ROWS, Planes, SignBits
+from remanence.system.files import read_at
 
 
 class FilePlanes:
@@ -57,7 +58,7 @@ class FilePlanes:
     def _block(self, number: int) -> Planes:
         words, every = self.shape
         rows = min(BLOCK_ROWS, every - number * BLOCK_ROWS)
-        raw = os.pread(self._file, words * rows * 8, number * BLOCK_ROWS * words * 8)
+        raw = read_at(self._file, words * rows * 8, number * BLOCK_ROWS * words * 8)
         return np.frombuffer(raw, np.uint64).reshape(words, rows)
 
 

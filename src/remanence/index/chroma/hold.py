@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import threading
 from dataclasses import dataclass
 
+from remanence.forks import ForkSafeLock
 from remanence.index.follower.engine import EngineDown
+from remanence.system.locks import try_lock
 
 FILE = "remanence.lock"
 
@@ -19,7 +19,7 @@ class _Held:
     times: int
 
 
-_lock = threading.Lock()
+_lock = ForkSafeLock()
 _held: dict[str, _Held] = {}
 
 
@@ -55,20 +55,13 @@ class Hold:
 def _locked(path: str) -> int:
     file = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
     try:
-        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if try_lock(file):
+            return file
     except OSError as error:
         os.close(file)
-        raise EngineDown(
-            f"another process has the folder {os.path.dirname(path)}; to share it, serve it with "
-            "`chroma run --path` and set index_url to its address"
-        ) from error
-    return file
-
-
-def _anew() -> None:
-    """A thread of the parent may have had the lock in the moment of the fork."""
-    global _lock
-    _lock = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_anew)
+        raise EngineDown(f"{path} cannot be locked ({error}); check its rights") from error
+    os.close(file)
+    raise EngineDown(
+        f"another process has the folder {os.path.dirname(path)}; to share it, serve it with "
+        "`chroma run --path` and set index_url to its address"
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -12,6 +11,8 @@ from typing import Any
 from remanence.errors import InvalidInput, StoreError
 from remanence.layers.erasure.receipts import receipt_of, told_of
 from remanence.model.erasure import Erasure
+from remanence.system.files import BINARY, read_at
+from remanence.system.locks import wait_alone
 
 SUFFIX = ".erasures"
 
@@ -26,9 +27,9 @@ class Tombstones:
         """Write a receipt, for good."""
         line = json.dumps(told_of(receipt), ensure_ascii=False).encode() + b"\n"
         try:
-            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | BINARY, 0o600)
             try:
-                fcntl.flock(file, fcntl.LOCK_EX)
+                wait_alone(file)
                 _write(file, line)
                 os.fsync(file)
             finally:
@@ -87,7 +88,7 @@ def _parsed(line: bytes) -> Erasure | None:
 
 def _write(file: int, line: bytes) -> None:
     size = os.fstat(file).st_size
-    if size and os.pread(file, 1, size - 1) != b"\n":
+    if size and read_at(file, 1, size - 1) != b"\n":
         line = b"\n" + line
     while line:
         line = line[os.write(file, line) :]

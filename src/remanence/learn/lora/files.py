@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from remanence.errors import InvalidInput, StoreError
+from remanence.system.files import create, replace, sync
 
 _SQLITE = b"SQLite format 3\0"
 
@@ -39,11 +40,11 @@ def replace_whole(path: Path, write: Callable[[Path], object]) -> None:
     draft = path.with_name(f".{path.name}.draft")
     try:
         draft.unlink(missing_ok=True)
-        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        create(draft)
         write(draft)
-        _settle(draft)
-        os.replace(draft, path)
-        _settle(path.parent)
+        sync(draft)
+        replace(draft, path)
+        sync(path.parent)
     except OSError as error:
         raise StoreError(
             f"{path} cannot be written ({error}); free space or fix its rights."
@@ -59,13 +60,3 @@ def _is_database(path: Path) -> bool:
             return file.read(len(_SQLITE)) == _SQLITE
     except OSError as error:
         raise StoreError(f"{path} cannot be read ({error}); fix its rights.") from error
-
-
-def _settle(path: Path) -> None:
-    if os.name == "nt" and path.is_dir():
-        return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

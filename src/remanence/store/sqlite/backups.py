@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import quote
 
 import apsw
 
@@ -14,6 +13,7 @@ from remanence.store.sqlite.database import Database
 from remanence.store.sqlite.faults import translated, translation
 from remanence.store.sqlite.keys import CIPHER, check_ciphers, hexadecimal
 from remanence.store.sqlite.opening import open_bare
+from remanence.system.files import address_of
 
 _PAGES_A_STEP = 1024
 COMPANIONS = ("-wal", "-shm", "-journal")
@@ -59,6 +59,6 @@ def rewrite_into(copy: Path, connection: apsw.Connection, key: str) -> None:
     check_ciphers(key)
     how = f"cipher={CIPHER}&hexkey={hexadecimal(key)}" if key else "key="
     try:
-        connection.execute("VACUUM INTO ?", (f"file:{quote(str(copy.absolute()))}?{how}",))
+        connection.execute("VACUUM INTO ?", (f"{address_of(copy.absolute())}?{how}",))
     except apsw.Error as error:  # its words may hold the address, and that the key
         raise translation(type(error)("the copy failed"), str(copy)) from None

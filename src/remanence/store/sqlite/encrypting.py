@@ -10,15 +10,16 @@ from pathlib import Path
 import apsw
 
 from remanence.errors import StoreCorrupt, StoreError
-from remanence.store.files import put
 from remanence.store.sqlite.backups import rewrite_into
 from remanence.store.sqlite.faults import translated
-from remanence.store.sqlite.holding import held
+from remanence.store.sqlite.holding import held, put_in_place
 from remanence.store.sqlite.keys import check_ciphers
 from remanence.store.sqlite.opening import Settings, open_reader
 from remanence.store.sqlite.schema import check_ours
+from remanence.system.files import BINARY, OPEN_FILES_MOVE, create, remove
 
 _MARK = ".rewritten"
+_FORMER = ".former"
 _BLOCK = 1 << 20
 
 
@@ -41,14 +42,14 @@ def recrypt(path: Path, old: str, new: str, ready: Callable[[], None] = lambda: 
         rewrite_into(copy, source, new)
         _check_same(copy, source, new)
         ready()
-        put(copy, path)
+        put_in_place(copy, path, source, "run it again")
 
 
 def overwrite(path: Path) -> None:
     """Remove a file, its bytes first."""
     if path.exists():
         with last_of(path):
-            path.unlink()
+            remove(path)
 
 
 @contextmanager
@@ -57,22 +58,62 @@ def last_of(path: Path) -> Iterator[None]:
 
     Whoever opened it and waits for its lock then finds no store, rather than one that is gone.
     """
+    with _kept_open(path) if OPEN_FILES_MOVE else _kept_aside(path):
+        yield
+
+
+@contextmanager
+def _kept_open(path: Path) -> Iterator[None]:
     # Closed last: a closed handle ends the locks of this process on the file.
-    file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    file = os.open(path, os.O_RDWR)
     try:
         yield
-        found = os.fstat(file)
-        if found.st_nlink == 0:
-            for start in range(0, found.st_size, _BLOCK):
-                os.pwrite(file, bytes(min(_BLOCK, found.st_size - start)), start)
-            os.fsync(file)
+        if os.fstat(file).st_nlink == 0:
+            _blank(file)
     finally:
         os.close(file)
 
 
+@contextmanager
+def _kept_aside(path: Path) -> Iterator[None]:
+    """The same where a file that is open cannot be replaced: by a second name."""
+    aside = _former(path)
+    _let_go(path)
+    os.link(path, aside)
+    try:
+        yield
+    finally:
+        _let_go(path)
+
+
+def _let_go(path: Path) -> None:
+    """Remove the second name of a file, and its bytes unless they are still its first name's."""
+    aside = _former(path)
+    if not aside.exists():
+        return
+    if not (path.exists() and path.samefile(aside)):
+        file = os.open(aside, os.O_RDWR | BINARY)
+        try:
+            _blank(file)
+        finally:
+            os.close(file)
+    remove(aside)
+
+
+def _blank(file: int) -> None:
+    size = os.fstat(file).st_size
+    os.lseek(file, 0, os.SEEK_SET)
+    for start in range(0, size, _BLOCK):
+        os.write(file, bytes(min(_BLOCK, size - start)))
+    os.fsync(file)
+
+
 def sweep(path: Path) -> None:
     """Remove what a change of key left behind that was killed; the store is open, so none runs."""
-    overwrite(_draft(Path(os.path.realpath(path))))
+    real = Path(os.path.realpath(path))
+    overwrite(_draft(real))
+    _let_go(_draft(real))
+    _let_go(real)
 
 
 @contextmanager
@@ -81,7 +122,7 @@ def _drafted(path: Path) -> Iterator[Path]:
     draft = _draft(path)
     try:
         overwrite(draft)
-        os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        create(draft)
         yield draft
     except OSError as error:
         raise StoreError(f"{draft} cannot be written ({error}); make room, try again.") from error
@@ -91,6 +132,10 @@ def _drafted(path: Path) -> Iterator[Path]:
 
 def _draft(path: Path) -> Path:
     return path.with_name(f".{path.name}{_MARK}")
+
+
+def _former(path: Path) -> Path:
+    return path.with_name(f".{path.name}{_FORMER}")
 
 
 def _check_same(copy: Path, source: apsw.Connection, key: str) -> None:

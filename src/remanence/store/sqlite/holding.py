@@ -9,8 +9,10 @@ from pathlib import Path
 import apsw
 
 from remanence.errors import StoreBusy
+from remanence.store.files import put
 from remanence.store.sqlite.backups import COMPANIONS
 from remanence.store.sqlite.keys import unlock
+from remanence.system.files import OPEN_FILES_MOVE, remove
 
 
 @contextmanager
@@ -25,9 +27,31 @@ def held(target: Path, key: str, then: str) -> Iterator[apsw.Connection]:
         # A store too damaged to be locked is nobody's any more.
         with suppress(apsw.NotADBError, apsw.CorruptError):
             _lock(connection, target, then)
-        for suffix in COMPANIONS:
-            target.with_name(target.name + suffix).unlink(missing_ok=True)
+        if OPEN_FILES_MOVE:
+            _remove_logs(target)
         yield connection
+
+
+def put_in_place(copy: Path, target: Path, holder: apsw.Connection | None, then: str) -> None:
+    """Put a copy that is whole in the place of a store that is held, for good.
+
+    Windows replaces no file that is open. It is let go of there, and whoever opens it in that
+    moment keeps it: `StoreBusy`.
+    """
+    try:
+        if holder is not None and not OPEN_FILES_MOVE:
+            holder.close()
+            _remove_logs(target)
+        put(copy, target)
+    except PermissionError as error:
+        if OPEN_FILES_MOVE:
+            raise
+        raise StoreBusy(f"{target} is open; close it everywhere, then {then}.") from error
+
+
+def _remove_logs(target: Path) -> None:
+    for suffix in COMPANIONS:
+        remove(target.with_name(target.name + suffix))
 
 
 def _lock(connection: apsw.Connection, target: Path, then: str) -> None:

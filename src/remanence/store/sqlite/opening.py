@@ -15,6 +15,7 @@ from remanence.store.sqlite.faults import translated
 from remanence.store.sqlite.keys import check_fits, unlock
 from remanence.store.sqlite.words import register
 from remanence.store.words import Words
+from remanence.system.files import create
 
 DURABILITIES = {"full": "FULL", "normal": "NORMAL"}
 IN_MEMORY = ":memory:"
@@ -64,7 +65,7 @@ def create_file(path: str) -> None:
         if os.path.exists(path):
             return  # closing a handle of ours on it would end the locks of its connections here
         Path(path).parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        create(path, exclusive=False)
     except (OSError, ValueError) as error:
         raise StoreError(f"{path!r} cannot be opened ({error}); check the path.") from error
 

@@ -10,12 +10,12 @@ import apsw
 
 from remanence.errors import StoreCorrupt, StoreError
 from remanence.ports.store import Inherit, Store
-from remanence.store.files import growing, put
+from remanence.store.files import growing
 from remanence.store.sqlite.backups import COMPANIONS, copy_into
 from remanence.store.sqlite.digests import damaged_keys
 from remanence.store.sqlite.document_digests import damaged_documents, damaged_editions
 from remanence.store.sqlite.faults import translated
-from remanence.store.sqlite.holding import held
+from remanence.store.sqlite.holding import held, put_in_place
 from remanence.store.sqlite.keys import check_ciphers
 from remanence.store.sqlite.knowledge_digests import damaged_claims, damaged_entities
 from remanence.store.sqlite.opening import Settings, open_bare, open_reader
@@ -47,10 +47,10 @@ def restore(source: Path, target: Path, inherit: Inherit | None = None, *, key: 
         with growing(target, *COMPANIONS) as copy:
             copy_into(copy, connection, None, key)
             _rename(copy, key)
-            with held(target, key, "restore") if target.exists() else nullcontext():
+            with held(target, key, "restore") if target.exists() else nullcontext() as holder:
                 if heir is not None:
                     _endow(copy, heir, key)
-                put(copy, target)
+                put_in_place(copy, target, holder, "restore")
 
 
 def _heir(inherit: Inherit, target: Path, key: str) -> Callable[[Store], bool]:

@@ -6,17 +6,17 @@ is one handle per file, which stays open, and a set of the names taken within th
 
 from __future__ import annotations
 
-import fcntl
 import os
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 
 from remanence.errors import StoreError
+from remanence.forks import ForkSafeLock
 from remanence.store.sqlite.opening import IN_MEMORY
+from remanence.system.locks import try_lock, unlock
 
-_lock = threading.Lock()
+_lock = ForkSafeLock()
 _handles: dict[str, int] = {}
 _taken: set[tuple[int, str, str]] = set()
 
@@ -35,7 +35,7 @@ def alone(path: str, identity: str, name: str) -> Iterator[bool]:
 
 def _take(path: str, mark: tuple[int, str, str]) -> bool:
     with _lock:
-        if mark in _taken or not _locked(path, mark[2], fcntl.LOCK_EX | fcntl.LOCK_NB):
+        if mark in _taken or not _on_file(try_lock, path, mark[2]):
             return False
         _taken.add(mark)
         return True
@@ -44,24 +44,21 @@ def _take(path: str, mark: tuple[int, str, str]) -> bool:
 def _give_back(path: str, mark: tuple[int, str, str]) -> None:
     with _lock:
         _taken.discard(mark)
-        _locked(path, mark[2], fcntl.LOCK_UN)
+        _on_file(unlock, path, mark[2])
 
 
-def _locked(path: str, name: str, how: int) -> bool:
+def _on_file(act: Callable[[int, int], bool | None], path: str, name: str) -> bool:
     if path == IN_MEMORY:
         return True
     place = int.from_bytes(blake2b(name.encode(), digest_size=7).digest())
     try:
-        fcntl.lockf(_handle(f"{path}.lock"), how, 1, place)
-    except BlockingIOError:
-        return False
+        return act(_handle(f"{path}.lock"), place) is not False
     except OSError as error:
         raise StoreError(f"{path}.lock cannot be locked ({error}); check its rights.") from error
-    return True
 
 
 def _handle(path: str) -> int:
     real = os.path.realpath(path)
     if real not in _handles:
-        _handles[real] = os.open(real, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        _handles[real] = os.open(real, os.O_RDWR | os.O_CREAT, 0o600)
     return _handles[real]
