@@ -28,10 +28,13 @@ def watch(one: Forkable) -> None:
 
 
 class ForkSafeLock:
-    """A lock that is held across every fork, so that both sides find what it guards whole."""
+    """A lock that is held across every fork, so that both sides find what it guards whole.
+
+    A thread may take it twice: what is dropped inside may want it once more to be closed.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self.acquire = self.before_fork = self._lock.acquire
         self.release = self.after_fork_in_parent = self.after_fork_in_child = self._lock.release
         watch(self)

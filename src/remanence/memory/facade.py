@@ -113,8 +113,8 @@ class Memory(OpenMemory):
     ) -> None:
         super().__init__(database, tenant=tenant, config=config, clock=clock, ids=ids, **settings)
         if self.settings.background:
-            self._background = background_of(self, self._clock, lambda: self._last_active)
-            self._background.start()
+            self._ending.background = background_of(self, self._clock)
+            self._ending.background.start()
 
     # -- layers
 

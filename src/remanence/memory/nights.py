@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
+from weakref import ref
 
 from remanence.clock import Clock
+from remanence.errors import Closed
 from remanence.model.sleep import Step
 from remanence.sleep.compressing import Compressing
 from remanence.sleep.distilling import Distilling
@@ -80,14 +82,25 @@ def runner_of(memory: Memory) -> SleepRunner:
     return SleepRunner(memory.sleep, () if erases else (Step.ERASE,))
 
 
-def background_of(memory: Memory, clock: Clock, last_active: Callable[[], float]) -> Background:
-    """A thread that sleeps for the memory whenever that is due and nobody uses it."""
+def background_of(memory: Memory, clock: Clock) -> Background:
+    """A thread that sleeps for the memory whenever that is due and nobody uses it.
+
+    It ends when the memory is dropped, so it must not be what keeps it.
+    """
+    known, tenant = ref(memory), memory.tenant
     worker = Worker(
         memory.parts.store,
-        lambda _: runner_of(memory),
+        lambda _: runner_of(_still_there(known)),
         clock=clock,
-        tenants=lambda: [memory.tenant],
-        last_active=last_active,
+        tenants=lambda: [tenant],
+        last_active=lambda: _still_there(known).last_active,
         idle_s=memory.settings.idle_s,
     )
     return Background(worker)
+
+
+def _still_there(known: ref[Memory]) -> Memory:
+    memory = known()
+    if memory is None:
+        raise Closed("This memory was dropped; open a new one with Memory(…).")
+    return memory

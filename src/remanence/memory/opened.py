@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -14,13 +15,13 @@ from uuid import UUID
 
 from remanence.clock import Clock, IdMaker, SystemClock
 from remanence.config import Settings, load_settings, shown
-from remanence.errors import Closed, EmbedderError, StoreError
+from remanence.errors import Closed, EmbedderError
 from remanence.knowledge.graph import Graph
 from remanence.layers.uses import Uses
+from remanence.memory.ending import Ending, write_quietly
 from remanence.model.scope import Reach, Scope
 from remanence.model.stats import EMBEDDER, Finding, Stats
 from remanence.ports.store import Progress
-from remanence.sleep.schedule import Background
 from remanence.sleep.sleep import Sleep
 from remanence.wiring import Parts, assemble, check_target, measure_memory, restore_store
 from remanence.wiring.erasures import settle_erasures
@@ -46,7 +47,15 @@ class OpenMemory:
         self._new_id = ids or IdMaker()
         self._parts = assemble(self.settings, self._clock, self._new_id)
         self._owner: OpenMemory | None = None
-        self._begin()
+        try:
+            self._begin()
+        except BaseException:
+            self._parts.close()
+            raise
+        self._ending = Ending(self._parts, shown(self.settings.database_url))
+        self._ending.uses = self._uses
+        self._dropped = weakref.finalize(self, self._ending.abandon)
+        self._dropped.atexit = False  # the system releases it then
 
     def _begin(self) -> None:
         """What belongs to one tenant alone."""
@@ -54,8 +63,7 @@ class OpenMemory:
         self._uses = Uses(self._parts.store, self.tenant)
         self._graph: Graph | None = None
         self._sleep: Sleep | None = None
-        self._background: Background | None = None
-        self._last_active = time.monotonic()
+        self.last_active = time.monotonic()
         self._closed = False
 
     def for_tenant(self, tenant: str) -> Self:
@@ -178,29 +186,20 @@ class OpenMemory:
 
     def write_uses(self) -> None:
         """Write what was noted of uses; a store that cannot be written now loses no call by it."""
-        with suppress(StoreError):
-            self._uses.write()
+        write_quietly(self._uses)
 
     def close(self) -> None:
         """Finish what is queued and release everything; safe to call twice."""
         if self._closed:
             return
-        if self._background is not None:
-            self._background.stop()
-        if self._owner is not None:
-            with suppress(Closed):
-                self.write_uses()
-            self._closed = True
-            return
-        with ExitStack() as stack:
-            stack.callback(self._parts.store.close)
-            stack.callback(self._parts.embedder.close)
-            for part in (self._parts.cache, self._parts.sessions, self._parts.model):
-                if part is not None:
-                    stack.callback(part.close)
-            if self._parts.recall.index is not None:
-                stack.callback(self._parts.recall.index.close)
-            self.write_uses()
+        try:
+            if self._owner is None:
+                self._dropped.detach()
+                self._ending.release()
+            else:
+                with suppress(Closed):
+                    self.write_uses()
+        finally:
             self._closed = True
 
     def __enter__(self) -> Self:
@@ -219,7 +218,7 @@ class OpenMemory:
         """The working parts, for tools built on the memory; `Closed` after close()."""
         if self._closed or (self._owner is not None and self._owner._closed):
             raise Closed("This memory is closed; open a new one with Memory(…).")
-        self._last_active = time.monotonic()
+        self.last_active = time.monotonic()
         return self._parts
 
     def _reach(

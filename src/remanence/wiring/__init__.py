@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
@@ -100,6 +100,15 @@ class Parts:
             self.recall.index.flush([p for reach in reaches for p in self.store.partitions(reach)])
         elif self.index_file is not None:
             remove(self.index_file)
+
+    def close(self) -> None:
+        """Release everything, the store last."""
+        with ExitStack() as stack:
+            stack.callback(self.store.close)
+            stack.callback(self.embedder.close)
+            for part in (self.cache, self.sessions, self.model, self.recall.index):
+                if part is not None:
+                    stack.callback(part.close)
 
     def fingerprint(self) -> Fingerprint | None:
         """The embedder's fingerprint, None when it cannot be had right now."""
