@@ -31,14 +31,17 @@ def writers_lock(tenant: int) -> int:
 
 
 def employ(database: Database, tenant: str, fingerprints: Iterable[Fingerprint]) -> None:
-    """Let a tenant's memories, and those to come, have pieces of these embedders."""
+    """Let a tenant's memories, and those to come, have pieces of these embedders.
+
+    Whoever else employed one a moment ago has queued its memories; some have pieces by now.
+    """
 
     def work(session: Session) -> None:
         session.run("lock_writers", own=writers_lock(session.tenant))
         for made_by in fingerprints:
             embedder = _embedder(session, made_by)
-            session.run("employ", embedder=embedder)
-            session.run("await_everything", embedder=embedder)
+            if session.value("employ", embedder=embedder) is not None:
+                session.run("await_everything", embedder=embedder)
 
     database.write(tenant, work)
 

@@ -25,7 +25,7 @@ WITH new AS (
     INSERT INTO employed (tenant, embedder) VALUES (%(tenant)s, %(embedder)s)
     ON CONFLICT DO NOTHING RETURNING embedder
 )
-UPDATE embedders SET employers = employers + 1 FROM new WHERE id = new.embedder
+UPDATE embedders SET employers = employers + 1 FROM new WHERE id = new.embedder RETURNING id
 
 -- name: await_everything
 INSERT INTO pending (tenant, embedder, memory)
