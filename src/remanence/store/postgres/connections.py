@@ -37,10 +37,17 @@ class Connections:
 
     @contextmanager
     def taken(self) -> Iterator[PatientConnection]:
-        """A connection for one transaction; one that comes back unfit is dropped."""
+        """A connection for one transaction; one that comes back unfit is dropped.
+
+        One that a statement failed on is unfit: what came after it in the pipeline was skipped,
+        preparations too, and psycopg believes that they were made.
+        """
         connection = self._take()
         try:
             yield connection
+        except psycopg.Error:
+            connection.close()
+            raise
         finally:
             self._give_back(connection)
 

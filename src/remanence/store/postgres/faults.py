@@ -65,6 +65,8 @@ _MEANINGS: list[tuple[tuple[str, ...], type[RemanenceError], str]] = [
 _NUL = "Text holds a NUL character, which PostgreSQL cannot store; remove it."
 _RETRIED = frozenset({"40001", "40P01"})
 _GONE = ("08", "57P")
+_NO_STATEMENT = "26000"
+_NOT_SUPPORTED = "0A000"  # "cached plan must not change result type" has no code of its own
 
 
 @contextmanager
@@ -99,6 +101,14 @@ def is_lost(error: psycopg.Error) -> bool:
     code = error.sqlstate
     return isinstance(error, psycopg.OperationalError) and (
         code is None or code.startswith(_GONE) or code == "53300"
+    )
+
+
+def is_stale(error: psycopg.Error) -> bool:
+    """Whether the connection's prepared statements are gone or out of date; a new one has none."""
+    said = error.diag.message_primary or ""
+    return error.sqlstate == _NO_STATEMENT or (
+        error.sqlstate == _NOT_SUPPORTED and said.startswith("cached plan")
     )
 
 

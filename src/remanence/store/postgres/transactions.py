@@ -13,7 +13,7 @@ import psycopg
 from remanence.errors import StoreBusy, StoreUnavailable
 from remanence.store.postgres.arrays import texts
 from remanence.store.postgres.connections import Connections
-from remanence.store.postgres.faults import is_clash, is_lost, translated
+from remanence.store.postgres.faults import is_clash, is_lost, is_stale, translated
 from remanence.store.postgres.opening import APPLICATION, PatientConnection
 from remanence.store.postgres.session import Session, sql
 
@@ -91,6 +91,9 @@ class Transactions:
                 elif is_lost(error):
                     self._connections.drop_idle()
                     patience.loss(error)
+                elif is_stale(error):
+                    self._connections.drop_idle()
+                    patience.clash(error)
                 else:
                     raise
 
@@ -226,6 +229,7 @@ def _token(connection: PatientConnection, doubt: _Doubtful) -> object:
 
 
 def _roll_back(connection: PatientConnection) -> None:
-    if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+    """End what our own error left open; what a statement failed in ends with its connection."""
+    if connection.info.transaction_status == psycopg.pq.TransactionStatus.INTRANS:
         with suppress(psycopg.Error):
             connection.execute("ROLLBACK")

@@ -1,0 +1,100 @@
+"""Connections after a failed pipeline: raced idempotency keys, and statements the server forgot."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from remanence.errors import Conflict, InvalidInput
+from remanence.model.scope import Reach
+from remanence.model.write import Batch, Insert, Receipt, Written
+from remanence.store.postgres import PostgresStore
+from remanence.store.postgres.session import Session
+from remanence.testing.soak import times
+from remanence.testing.store_suites.making import FINGERPRINT, NOW, add, memory, pieces
+
+KEYS = times(1_000, 100)
+RACERS = 4
+PLAIN = 40
+
+
+@pytest.fixture
+def store(postgres_url: str) -> Iterator[PostgresStore]:
+    opened = PostgresStore(postgres_url)
+    yield opened
+    opened.close()
+
+
+def race(store: PostgresStore, pool: ThreadPoolExecutor, key: str) -> list[Written]:
+    """The answers to one request that comes several times at once."""
+    start = threading.Barrier(RACERS)
+
+    def one() -> Written:
+        insert = Insert(record=memory(key), pieces=pieces())
+        receipt = Receipt(key=key, digest=b"same")
+        start.wait()
+        return store.write(Batch(tenant="t", at=NOW, actions=(insert,), receipt=receipt))
+
+    return [one.result() for one in [pool.submit(one) for _ in range(RACERS)]]
+
+
+def test_writes_after_raced_keys_do_not_fail(store: PostgresStore) -> None:
+    with ThreadPoolExecutor(RACERS) as pool:
+        for number in range(KEYS):
+            answers = race(store, pool, f"key {number}")
+            assert len({one.records[0].id for one in answers}) == 1
+            assert sorted(one.repeated for one in answers) == [False, *[True] * (RACERS - 1)]
+        for found in pool.map(lambda n: add(store, memory(f"plain {n}")), range(PLAIN)):
+            assert len(found) == 1
+    assert store.count(Reach(tenant="t")) == KEYS + PLAIN
+    found = store.doctor(repair=False, fingerprint=FINGERPRINT)
+    assert [one for one in found if one.problems] == []
+
+
+def test_a_statement_skipped_in_a_failed_pipeline_is_not_taken_for_prepared(
+    store: PostgresStore,
+) -> None:
+    """psycopg prepares what it has seen three times: here that would be in a failed pipeline."""
+    add(store, memory("first"))
+
+    def work(session: Session, fail: bool) -> None:
+        if fail:
+            session.execute("SELECT 1 / %s::integer", (0,))
+        session.execute("SELECT 'skipped'", ())
+
+    for fail in (False, False, False, True):
+        if fail:
+            with pytest.raises(InvalidInput):
+                store._database.write("t", lambda session: work(session, True))
+        else:
+            store._database.write("t", lambda session: work(session, False))
+    store._database.write("t", lambda session: work(session, False))
+
+
+def test_an_error_of_ours_leaves_the_connection_in_use(store: PostgresStore) -> None:
+    add(store, memory("first"))
+
+    def backend(session: Session) -> int:
+        return session.connection.info.backend_pid
+
+    def refuse(session: Session) -> None:
+        session.execute("SELECT 1", ())
+        raise Conflict("no")
+
+    before = store._database.write("t", backend)
+    with pytest.raises(Conflict):
+        store._database.write("t", refuse)
+    assert store._database.write("t", backend) == before
+
+
+def test_statements_that_the_server_forgot_are_prepared_anew(store: PostgresStore) -> None:
+    for number in range(6):
+        add(store, memory(f"{number}"))
+    for connection in store._database.connections._idle:
+        # psycopg understands a plain DEALLOCATE ALL; this it does not see.
+        connection.execute("DO $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$")
+    add(store, memory("after"))
+    assert store.count(Reach(tenant="t")) == 7
