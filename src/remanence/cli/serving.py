@@ -84,6 +84,7 @@ def _serve(
 
 def _run(settings: Settings, sample: bool) -> None:
     from remanence.clock import SystemClock
+    from remanence.errors import StoreUnavailable
     from remanence.memory import Memory
     from remanence.server.access.keys import Keys
     from remanence.server.app import memory_settings
@@ -94,7 +95,11 @@ def _run(settings: Settings, sample: bool) -> None:
     check_shared(settings)
     _check_address(settings.host)
     set_up(settings.log_format)
-    memory = Memory(settings.database_url, **memory_settings(settings))
+    try:
+        memory = Memory(settings.database_url, **memory_settings(settings))
+    except StoreUnavailable as error:
+        _wait(settings, error)
+        return
     try:
         keys = Keys(memory.parts.store, SystemClock())
         check_bind(settings, keys)
@@ -111,6 +116,17 @@ def _run(settings: Settings, sample: bool) -> None:
     finally:
         memory.close()
     serve_many(settings, at)
+
+
+def _wait(settings: Settings, error: Exception) -> None:
+    """Serve all the same: calls are told to come again until the database answers."""
+    from remanence.server.serving import listen, serve_many, serve_when_there
+
+    at = listen(settings)
+    settings = replace(settings, port=at.getsockname()[1])
+    typer.echo(welcome(settings, locked=True), err=True)
+    _log.warning("%s The server waits for it.", error)
+    (serve_when_there if settings.workers == 1 else serve_many)(settings, at)
 
 
 def _load_sample(memory: Memory) -> bool:

@@ -48,6 +48,7 @@ from remanence.server.rest.seeds import add_seeds
 from remanence.server.rest.transfers import add_transfers
 from remanence.server.tenants import Tenants
 from remanence.server.tracing import NOT_FASTAPIS, Tracing, tracing_of
+from remanence.server.writes import Writes
 from remanence.text.redaction import redactor
 from remanence.version import __version__
 
@@ -83,9 +84,11 @@ class _Operations:
     """The door's watch: figures of operations."""
 
     metrics: Metrics
+    writes: Writes
     tracing: Tracing | None = None
 
     def saw(self, operation: str, seconds: float, error: BaseException | None) -> None:
+        self.writes.saw(operation, error)
         self.metrics.saw_operation(operation, seconds, error)
         if self.tracing is not None:
             self.tracing.saw(operation, seconds, error)
@@ -116,11 +119,12 @@ def make_app(
     app.state.gate, app.state.keys, app.state.audit = gate, keys, audit
     app.state.metrics, app.state.closing = metrics, []
     app.state.telling, app.state.told = asyncio.Lock(), None
+    app.state.writes = Writes()
     app.state.door = Door(
         tenants,
         recorder=audit,
         redact=redactor(settings.redact) if settings.redact else None,
-        watch=_Operations(metrics, tracing),
+        watch=_Operations(metrics, app.state.writes, tracing),
         once=Once(store, clock),
     )
     app.state.closing.append(lambda _: trimming())

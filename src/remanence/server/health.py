@@ -12,8 +12,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from remanence.errors import Forbidden, RemanenceError
-from remanence.memory import Memory
-from remanence.model.scope import Reach
 from remanence.operations.routes import Grant
 from remanence.server import metrics
 from remanence.server.rest.openapi import refusals
@@ -35,7 +33,12 @@ def add_health(app: FastAPI) -> None:
     app.state.readying, app.state.ready_until = asyncio.Lock(), 0.0
     for path, endpoint, about, more in (
         ("/health", _health, "Whether the process answers", {}),
-        ("/ready", _ready, "Whether the store answers too", {"degraded": DEGRADED}),
+        (
+            "/ready",
+            _ready,
+            "Whether the store can be read and written",
+            {"degraded": DEGRADED},
+        ),
     ):
         app.add_api_route(path, endpoint, methods=["GET"], **_told(about, more))
     responses: dict[int | str, dict[str, Any]] = {
@@ -69,7 +72,8 @@ async def _ready(request: Request) -> Response:
 async def _readiness(request: Request) -> Response:
     state = request.app.state
     try:
-        await state.calls.run(_touch, state.tenants.memory)
+        memory = state.tenants.memory
+        await state.calls.run(state.writes.check, memory.parts.store, memory.tenant)
     except RemanenceError:
         return _json({"status": "unavailable", "version": __version__}, status=503)
     lacking = ["vectors"] if missing_model(state.tenants.memory.settings) else []
@@ -82,10 +86,6 @@ async def _metrics(request: Request) -> Response:
         raise Forbidden("Figures need a key with the scope `admin`.")
     told = await state.calls.run(state.metrics.told, state.tenants.memory, state.calls)
     return Response(told, media_type=metrics.MEDIA_TYPE)
-
-
-def _touch(memory: Memory) -> None:
-    memory.parts.store.find(Reach(tenant=memory.tenant), None, limit=1, offset=0)
 
 
 def _json(data: dict[str, Any], status: int = 200) -> Response:

@@ -19,6 +19,7 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.supervisors import Multiprocess
 
+from remanence.clock import SystemClock
 from remanence.config import Settings, hand_over
 from remanence.errors import ConfigError
 from remanence.memory import Memory
@@ -26,6 +27,7 @@ from remanence.server.access.keys import Keys
 from remanence.server.guard import allowed_hosts, allowed_origins
 from remanence.server.heap import few_arenas
 from remanence.server.logs import set_up
+from remanence.server.waiting import Waiting
 from remanence.server.wire import Wire
 
 GRACE_S = 30  # for calls under way when the server is told to stop
@@ -112,6 +114,27 @@ def serve(settings: Settings, memory: Memory, at: socket.socket) -> None:
     signal.signal(signal.SIGTERM, lambda *_: None)
     app = ending_in_time(make_app(settings, memory))
     uvicorn.Server(uvicorn.Config(app, **listening(settings))).run(sockets=[at])
+
+
+def serve_when_there(settings: Settings, at: socket.socket) -> None:
+    """The same where the store does not answer yet: calls are told so until it does."""
+    prepare(settings)
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    app = Waiting(lambda: opened_app(settings))
+    uvicorn.Server(uvicorn.Config(app, **listening(settings))).run(sockets=[at])
+
+
+def opened_app(settings: Settings) -> FastAPI:
+    """The app on a memory of its own; refused where others could reach it without a key."""
+    from remanence.server.app import make_app, memory_settings
+
+    memory = Memory(settings.database_url, **memory_settings(settings))
+    try:
+        check_bind(settings, Keys(memory.parts.store, SystemClock()))
+        return ending_in_time(make_app(settings, memory))
+    except BaseException:
+        memory.close()
+        raise
 
 
 def serve_many(settings: Settings, at: socket.socket) -> None:

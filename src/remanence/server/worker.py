@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from fastapi import FastAPI
-
 from remanence.config import load_settings
-from remanence.server.app import make_app
-from remanence.server.serving import ending_in_time, prepare
+from remanence.server.serving import opened_app, prepare
+from remanence.server.waiting import Waiting
 
 
-def app() -> FastAPI:
-    """The app of this process."""
+def app() -> Waiting:
+    """The app of this process, as soon as its store answers."""
     settings = load_settings()
     prepare(settings)
-    return ending_in_time(make_app(settings))
+    return Waiting(lambda: opened_app(settings))

@@ -9,11 +9,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
 import httpx
+import psutil
 
 from remanence.testing.patience import HANG_S
 
@@ -72,8 +73,12 @@ class ServerProcess:
             return self._said.wait_for(lambda: any(line in one for one in self.lines), HANG_S)
 
     def kill(self) -> None:
-        """End it as a power cut would."""
-        self._process.send_signal(signal.SIGKILL)
+        """End it as a power cut would, with its workers."""
+        workers = psutil.Process(self.pid).children(recursive=True)
+        self._process.kill()
+        for one in workers:
+            with suppress(psutil.NoSuchProcess):
+                one.kill()
         self.ended()
 
     def stop(self) -> None:
