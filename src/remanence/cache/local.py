@@ -58,6 +58,12 @@ class LocalCache:
             for key in keys:
                 self._drop(key)
 
+    def forget(self, prefix: str) -> None:
+        """Drop every key that begins so."""
+        with self._lock:
+            for key in [key for key in self._entries if key.startswith(prefix)]:
+                self._drop(key)
+
     def stats(self) -> CacheStats:
         """Size, health and use; what has expired is dropped first."""
         with self._lock:

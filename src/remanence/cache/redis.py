@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Unpack
 
 from remanence.cache.client import Client, Habits, life
 from remanence.forks import ForkSafeLock
 from remanence.ports.cache import CacheStats
+
+SCANNED = 1_000  # keys that the server looks at in one step
 
 
 class RedisCache:
@@ -46,6 +49,20 @@ class RedisCache:
         """Drop these keys."""
         names = [_name(key) for key in keys]
         self._client.write([(name, ("UNLINK", name)) for name in names])
+
+    def forget(self, prefix: str) -> None:
+        """Drop every key that begins so; the server is asked for them in small steps."""
+        name, cursor = _name(prefix), b"0"
+        pattern = re.sub(rb"([*?\[\]\\^])", rb"\\\1", name) + b"*"
+        while True:
+            step = ("SCAN", cursor, "MATCH", pattern, "COUNT", SCANNED)
+            [answer] = self._client.read([(name, step)])
+            if not isinstance(answer, list | tuple):
+                return
+            cursor = str(int(answer[0])).encode()
+            self._client.write([(found, ("UNLINK", found)) for found in answer[1]])
+            if cursor == b"0":
+                return
 
     def stats(self) -> CacheStats:
         """Size, health and use. It asks the servers, unless one has failed just now."""

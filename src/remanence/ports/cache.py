@@ -37,6 +37,9 @@ class Cache(Protocol):
     def remove(self, keys: Sequence[str]) -> None:
         """Drop these keys."""
 
+    def forget(self, prefix: str) -> None:
+        """Drop every key that begins so; in a cluster, on the node of the braces in it."""
+
     def stats(self) -> CacheStats:
         """Size, health and use."""
 

@@ -107,7 +107,7 @@ class ResultCache:
             tuple((number, self._store.position(number)) for number in sorted(partitions)),
             adapted,
         )
-        key = f"{identity}:{{{query.reach.tenant}}}:s:{_digest(decisive)}"
+        key = f"{answers_of(identity, query.reach.tenant)}{_digest(decisive)}"
         return Slot(key, frozenset(partitions))
 
     def _keep(self, slot: Slot, answer: Answer) -> None:
@@ -140,6 +140,11 @@ class ResultCache:
             if not np.isin(keys, self._store.keys(partition, query.where)).all():
                 return False
         return True
+
+
+def answers_of(identity: str, tenant: str) -> str:
+    """How the keys of all answers of a tenant begin."""
+    return f"{identity}:{{{tenant}}}:s:"
 
 
 def _ranking(ranker: Ranker, freshness: Freshness) -> str:

@@ -85,6 +85,14 @@ class CacheSuite:
         cache.remove([f"{prefix}a", f"{prefix}b", f"{prefix}never there"])
         assert cache.get([f"{prefix}{name}" for name in "abc"]) == [None, None, b"x"]
 
+    def test_all_that_begin_so_are_forgotten_and_no_others(self, cache: Cache, prefix: str) -> None:
+        mine, others = f"{prefix}{{t[*]}}:s:", f"{prefix}{{t[*]}}:x:"
+        cache.put({f"{mine}{n}": b"1" for n in range(50)} | {f"{others}1": b"2"}, 60)
+        cache.forget(mine)
+        assert cache.get([f"{mine}{n}" for n in range(50)]) == [None] * 50
+        assert cache.get([f"{others}1"]) == [b"2"]
+        cache.forget(mine)
+
     def test_a_value_expires(self, cache: Cache, prefix: str) -> None:
         cache.put({f"{prefix}short": b"x"}, SHORT_S)
         cache.put({f"{prefix}long": b"x"}, TTL_S)

@@ -24,7 +24,7 @@ from remanence.ports.session_cache import SessionCache
 from remanence.ports.store import Store
 from remanence.ports.vector_index import IndexStats
 from remanence.recall.freshness import Freshness
-from remanence.recall.results import ResultCache
+from remanence.recall.results import ResultCache, answers_of
 from remanence.recall.search import Recall
 from remanence.remember.writer import Writer
 from remanence.system.files import remove
@@ -91,8 +91,11 @@ class Parts:
 
     def clean(self, reaches: Collection[Reach]) -> None:
         """Leave no trace of what was erased in these scopes in the index, whose file is only a
-        cache, nor of any text in the embedder's."""
+        cache, nor of any text in the embedder's, nor of answers that told of it."""
         self.embedder.forget()
+        if self.cache is not None:
+            for tenant in {reach.tenant for reach in reaches}:
+                self.cache.forget(answers_of(self.store.identity, tenant))
         if self.recall.index is None and self.index_kind in FOLLOWERS:
             with suppress(EmbedderError):
                 self.recall.vectors()
