@@ -391,14 +391,14 @@ class TestSharing:
         blocks = Blocks(store, tenant, FixedClock(NOW), LIMITS)
         for agent in (None, "bot", *(f"agent {n}" for n in range(5))):
             blocks.create("notes", "x", user_id="ana", agent_id=agent)
-        shelved, read = store.shelved, []
+        walk, read = store.walk_shelf, []
 
         def watched(*args: Any, **named: Any) -> Any:
-            found = shelved(*args, **named)
-            read.extend(one.address.agent_id for one in found)
-            return found
+            for one in walk(*args, **named):
+                read.append(one.address.agent_id)
+                yield one
 
-        store.shelved = watched  # type: ignore[method-assign]
+        store.walk_shelf = watched  # type: ignore[method-assign]
         assert blocks.list(user_id="ana", agent_id="bot")[-1].agent_id == "bot"
         assert sorted(read, key=str) == [None, "bot"]
         blocks.list(user_id="ana")

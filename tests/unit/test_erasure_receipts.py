@@ -126,7 +126,7 @@ def test_the_receipt_counts_every_part(store: SqliteStore) -> None:
     semantic = derived(store, Kind.SEMANTIC, asked)
     original = merged(store, "original", asked)
     store.note_feedback("t", asked.id, useful=True, query="q", at=NOW)
-    receipt = make(store, unlearn=lambda ids: {"adapters": len(ids)}).erase([asked], BY_IDS)
+    receipt = make(store, unlearn=lambda ids: {"adapters": len(ids)}).erase_these([asked], BY_IDS)
     assert receipt.counts == {
         "memories": 1, "derived": 1, "merged": 1, "versions": 3, "vectors": 1,
         "links": 2, "feedback": 1, "adapters": 3,
@@ -140,8 +140,8 @@ def test_the_receipt_counts_every_part(store: SqliteStore) -> None:
 
 def test_receipts_are_listed_read_and_verified(store: SqliteStore, eraser: Eraser) -> None:
     records = add(store, memory("one"), memory("two"))
-    first = eraser.erase(records[:1], BY_IDS)
-    second = eraser.erase(records[1:], Asked(by=By.FILTERS, filters=("team",)))
+    first = eraser.erase_these(records[:1], BY_IDS)
+    second = eraser.erase_these(records[1:], Asked(by=By.FILTERS, filters=("team",)))
     erasures = Erasures(store, "t")
     assert sorted(one.id for one in erasures.list()) == [first.id, second.id]
     assert erasures.list(limit=1, offset=1) == [erasures.list()[1]]
@@ -177,7 +177,7 @@ CHANGES: list[Callable[[Erasure], Erasure]] = [
 def test_a_changed_byte_is_noticed(
     store: SqliteStore, eraser: Eraser, change: Callable[[Erasure], Erasure]
 ) -> None:
-    receipt = eraser.erase(add(store, memory("one"), memory("two")), BY_IDS)
+    receipt = eraser.erase_these(add(store, memory("one"), memory("two")), BY_IDS)
     assert not Erasures(store, "t").verify(change(receipt))
     assert not Erasures(store, "t").verify(told_of(change(receipt)))
 
@@ -190,7 +190,7 @@ def test_a_changed_byte_is_noticed(
 def test_what_is_no_receipt_is_refused(
     store: SqliteStore, eraser: Eraser, broken: dict[str, Any]
 ) -> None:
-    good = told_of(eraser.erase(add(store, memory("one")), BY_IDS))
+    good = told_of(eraser.erase_these(add(store, memory("one")), BY_IDS))
     bad = good | broken if broken else {}
     assert not Erasures(store, "t").verify(bad)
     with pytest.raises(InvalidInput):
@@ -198,7 +198,7 @@ def test_what_is_no_receipt_is_refused(
 
 
 def test_another_store_signs_otherwise(store: SqliteStore, eraser: Eraser, tmp_path: Path) -> None:
-    receipt = eraser.erase(add(store, memory("one")), BY_IDS)
+    receipt = eraser.erase_these(add(store, memory("one")), BY_IDS)
     other = SqliteStore(tmp_path / "other.db")
     assert not Erasures(other, "t").verify(receipt)
     other.close()
@@ -209,7 +209,7 @@ def test_large_receipts_come_in_chunks(
 ) -> None:
     monkeypatch.setattr("remanence.layers.erasure.receipts.CHUNK", 3)
     records = add(store, *[memory(str(n)) for n in range(8)])
-    receipt = eraser.erase(records, BY_IDS)
+    receipt = eraser.erase_these(records, BY_IDS)
     assert receipt.ids == tuple(record.id for record in records)
     assert Erasures(store, "t").list() == [receipt]
     assert Erasures(store, "t").verify(Erasures(store, "t").get(receipt.id))
@@ -218,8 +218,8 @@ def test_large_receipts_come_in_chunks(
 def test_erasing_what_is_gone_gives_an_empty_receipt(store: SqliteStore, eraser: Eraser) -> None:
     records = add(store, memory("one"))
     remove(store, FixedClock(NOW), records)
-    assert eraser.erase(records, BY_IDS).ids == ()
-    assert eraser.erase([], BY_IDS).status is Stage.COMPLETED
+    assert eraser.erase_these(records, BY_IDS).ids == ()
+    assert eraser.erase_these([], BY_IDS).status is Stage.COMPLETED
     assert len(Erasures(store, "t").list()) == 2
 
 
@@ -279,7 +279,7 @@ def test_nothing_is_erased_for_a_beginning_from_elsewhere(
 def test_a_restored_store_unlearns_too(store: SqliteStore, tmp_path: Path) -> None:
     records = add(store, memory("one"), memory("two"))
     store.backup(tmp_path / "copy")
-    receipt = make(store).erase(records[:1], BY_IDS)
+    receipt = make(store).erase_these(records[:1], BY_IDS)
     asked: list[object] = []
 
     def unlearn(new: Store, tenant: str, ids: Sequence[str]) -> Mapping[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import islice
 
 from remanence.layers.ownership import NAMED_BY_SESSION, session_of, within
 from remanence.layers.sessions import Sessions
@@ -16,7 +17,6 @@ from remanence.ports.store import Documents
 # Snapshots come last: one that is being taken looks again whether what it copied is still there.
 SHELVES = (Shelf.BLOCK, Shelf.CONVERSATION, Shelf.SESSION, Shelf.WORKING, Shelf.SNAPSHOT)
 CHUNK = 500
-LARGE = 50  # of documents that may be large
 
 
 def erase_documents(
@@ -48,13 +48,8 @@ def erase_copies(store: Documents, tenant: str, originals: Iterable[Address]) ->
 
 
 def _copies(store: Documents, reach: Reach, original: Address) -> list[Address]:
-    offset = 0
-    while page := store.shelved(reach, Shelf.SNAPSHOT, limit=CHUNK, offset=offset):
-        found = [one.address for one in page if is_copy(one.address, original)]
-        if found:
-            return found
-        offset += len(page)
-    return []
+    found = store.walk_shelf(reach, Shelf.SNAPSHOT)
+    return [one.address for one in found if is_copy(one.address, original)]
 
 
 def _erase(
@@ -65,29 +60,27 @@ def _erase(
     until: datetime | None,
 ) -> int:
     """Erase what a shelf holds of the reach; how many documents."""
-    offset, erased = 0, 0
-    while page := _page(store, reach, shelf, offset):
-        old = [one for one in page if until is None or one.created_at <= until]
-        mine = [one.address for one in old if within(one, reach)]
-        _discard(store, sessions, reach.tenant, mine)
-        offset += len(page) - len(mine)
-        erased += len(mine)
+    erased, found = 0, _among(store, reach, shelf)
+    old = (one for one in found if until is None or one.created_at <= until)
+    mine = (one.address for one in old if within(one, reach))
+    while some := list(islice(mine, CHUNK)):
+        _discard(store, sessions, reach.tenant, some)
+        erased += len(some)
     return erased
 
 
-def _page(store: Documents, reach: Reach, shelf: Shelf, offset: int) -> Sequence[Document]:
-    """Some documents among which are the reach's: agent and session are not all in addresses."""
+def _among(store: Documents, reach: Reach, shelf: Shelf) -> Iterable[Document]:
+    """Documents among which are the reach's: agent and session are not all in addresses."""
     named = shelf in NAMED_BY_SESSION
     if named and reach.session_id is not None and not reach.all_users:
         address = Address(shelf=shelf, name=reach.session_id, user_id=reach.user_id)
-        return [] if offset else store.documents(reach.tenant, [address])
+        return store.documents(reach.tenant, [address])
     wide = replace(
         reach,
         agent_id=reach.agent_id if shelf is Shelf.BLOCK else None,
         session_id=None if named else reach.session_id,
     )
-    limit = LARGE if shelf is Shelf.SNAPSHOT else CHUNK
-    return store.shelved(wide, shelf, limit=limit, offset=offset)
+    return store.walk_shelf(wide, shelf)
 
 
 def _discard(

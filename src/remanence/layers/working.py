@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -26,7 +26,6 @@ MAX_KEYS = 100
 PROMOTED = 0.8
 SOURCE = "working"
 TRIES = 100
-PAGE = 500
 
 
 class _Required(Enum):
@@ -36,9 +35,7 @@ class _Required(Enum):
 class WorkingStore(Documents, Protocol):
     """What working memory needs of a store."""
 
-    def find(
-        self, reach: Reach, where: Filter | None = None, *, limit: int = 100, offset: int = 0
-    ) -> list[MemoryRecord]:
+    def walk(self, reach: Reach, where: Filter | None = None) -> Iterator[MemoryRecord]:
         """As in `Archive`."""
 
 
@@ -192,11 +189,9 @@ class Working:
         """The session's live items, in the order of the store; each once."""
         _check_session(session_id)
         reach = Reach(tenant=self._tenant, user_id=user_id, session_id=session_id)
-        now, found, offset = self._clock.now(), dict[str, Document](), 0
-        while page := self._store.shelved(reach, Shelf.WORKING, limit=PAGE, offset=offset):
-            found |= {one.address.name: one for one in page if one.alive(now)}
-            offset += len(page)
-        return list(found.values())
+        now = self._clock.now()
+        found = [one for one in self._store.walk_shelf(reach, Shelf.WORKING) if one.alive(now)]
+        return sorted(found, key=lambda one: (-one.updated_at.timestamp(), one.address.name))
 
     def _refresh(self, found: list[Document]) -> None:
         """Move the ends of items that were used; for want of a writer nothing is lost."""
@@ -257,13 +252,7 @@ class Working:
                 Compare("source", "eq", SOURCE, field=True),
             )
         )
-        offset = 0
-        while page := self._store.find(reach, where, limit=PAGE, offset=offset):
-            known = next((one for one in page if one.text == text), None)
-            if known is not None:
-                return known
-            offset += len(page)
-        return None
+        return next((one for one in self._store.walk(reach, where) if one.text == text), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,6 @@ from remanence.recall.ranker import Ranker
 # Of the versions that are not in use, so many are kept; of those that were, so many to go back to.
 KEPT = 10
 WAYS_BACK = 3
-PAGE = 20  # documents that may be large
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +137,7 @@ class Versions:
             for user_id in users:
                 yield from self._documents(user_id, self.head(user_id).known).values()
             return
-        reach, offset = Reach(tenant=self._tenant, all_users=True), 0
-        while page := self._store.shelved(reach, Shelf.ADAPTER, limit=PAGE, offset=offset):
-            yield from page
-            offset += len(page)
+        yield from self._store.walk_shelf(Reach(tenant=self._tenant, all_users=True), Shelf.ADAPTER)
 
     def _documents(self, user_id: str | None, numbers: Sequence[int]) -> dict[int, Document]:
         addresses = [version_of(user_id, number) for number in numbers]

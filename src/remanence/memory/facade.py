@@ -73,7 +73,6 @@ from remanence.wiring.erasures import make_eraser
 
 UPDATE_TRIES = 5
 TICK = timedelta(microseconds=1)
-PAGE = 1_000
 
 # The layers by the names they have on a memory; their verbs are the memory's too.
 LAYERS: Mapping[str, type] = {
@@ -140,7 +139,7 @@ class Memory(OpenMemory):
             parts.model,
             self._said,
             self._unsaid,
-            erase=lambda told: self._eraser.erase(
+            erase=lambda told: self._eraser.erase_these(
                 told, Asked(by=By.FILTERS, filters=("session_id",))
             ),
         )
@@ -370,13 +369,14 @@ class Memory(OpenMemory):
         erase, dry_run = accept.truth_of("erase", erase), accept.truth_of("dry_run", dry_run)
         actor, reason = accept.label_of("actor", actor), accept.label_of("reason", reason)
         reach = self._reach(user_id, agent_id, session_id, all_users=all_users)
-        if id is not None:
-            records = self._all_of([id] if isinstance(id, str) else accept.several("id", id))
-        else:
-            records = self._matching(reach, filters, erase)
+        ids = None if id is None else [id] if isinstance(id, str) else accept.several("id", id)
+
+        def look() -> list[MemoryRecord]:
+            return self._matching(reach, filters, erase) if ids is None else self._all_of(ids)
+
         if not dry_run and erase:
-            asked = asked_for(reach, ids=id is not None, filters=filters)
-            return Forgotten(records, receipt=self._eraser.erase(records, asked))
+            return self._eraser.erase(look, asked_for(reach, ids=ids is not None, filters=filters))
+        records = look()
         if not dry_run:
             back = put_away(
                 self.parts.store,
@@ -785,14 +785,8 @@ class Memory(OpenMemory):
         return list(found.values())
 
     def _everything(self, reach: Reach, where: Filter | None) -> list[MemoryRecord]:
-        found: dict[str, MemoryRecord] = {}
-        seen = 0
-        while page := self.parts.store.find(
-            reach, where, limit=PAGE, offset=seen, newest_first=False
-        ):
-            found |= {record.id: record for record in page}  # others may write between the pages
-            seen += len(page)
-        return list(found.values())
+        """All that satisfy the filter, by when they happened."""
+        return sorted(self.parts.store.walk(reach, where), key=lambda one: one.happened_at)
 
     def _vectors(self, texts: Sequence[str]) -> FloatArray:
         """The vectors of texts, a row each."""

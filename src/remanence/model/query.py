@@ -12,6 +12,7 @@ from remanence.model.scope import Reach
 
 MAX_LIMIT = 10_000
 MAX_QUERY = 100_000
+ALL = 2**31 - 1  # a limit that leaves nothing out: one read, of one moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

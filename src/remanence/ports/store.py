@@ -114,6 +114,14 @@ class Archive(Protocol):
     ) -> list[MemoryRecord]:
         """Memories that satisfy the filter, ordered by `happened_at`, then by insertion."""
 
+    def walk(self, reach: Reach, where: Filter | None = None) -> Iterator[MemoryRecord]:
+        """Memories that satisfied the filter when the walk began, in order of key, streamed.
+
+        Each comes once, as it is when it is read, whatever others write or remove meanwhile; those
+        that are gone by then are left out. To page by an offset is no substitute: it passes over
+        some when others remove.
+        """
+
     def count(self, reach: Reach, where: Filter | None = None) -> int:
         """How many `find` would give without a limit."""
 
@@ -204,11 +212,18 @@ class Links(Protocol):
 class Documents(Protocol):
     """Named, versioned values of the layers. Time runs out only when `expire` is called."""
 
-    def put(self, tenant: str, shelvings: Sequence[Shelving]) -> list[Document]:
+    def put(
+        self,
+        tenant: str,
+        shelvings: Sequence[Shelving],
+        *,
+        vacant: tuple[Reach, Filter | None] | None = None,
+    ) -> list[Document]:
         """Do all of it in one durable transaction; the documents put, in that order.
 
         `Conflict` when an expected version does not hold: nothing is changed then. Two puts that
-        expect the same version never both succeed.
+        expect the same version never both succeed. With `vacant`, `Conflict` too while a memory
+        there satisfies the filter; nobody can add one before the documents are put.
         """
 
     def documents(self, tenant: str, addresses: Sequence[Address]) -> list[Document]:
@@ -228,6 +243,11 @@ class Documents(Protocol):
         Agent and session left out of the reach mean any, as with memories. `agents` are the only
         ones whose documents are wanted besides; None among them stands for no agent.
         """
+
+    def walk_shelf(
+        self, reach: Reach, shelf: Shelf, *, agents: Sequence[str | None] | None = None
+    ) -> Iterator[Document]:
+        """A shelf's documents that were in reach when the walk began, streamed, as `walk` does."""
 
     def editions(self, tenant: str, address: Address) -> list[Edition]:
         """Every version that was put with `keep`, oldest first; none if there are none."""

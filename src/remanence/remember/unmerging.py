@@ -21,7 +21,6 @@ RACES = 50
 _BACK: Mapping[str, Any] = {"state": State.ACTIVE, "superseded_by": None}
 _ARCHIVED = Compare("state", "eq", State.ARCHIVED, field=True)
 _FRESH = timedelta(hours=1)
-_PAGE = 1_000
 
 
 def apart(store: Store, tenant: str, ids: Sequence[str]) -> list[MemoryRecord]:
@@ -157,10 +156,7 @@ def _done(
 
 def _rested(store: Store, reach: Reach, now: datetime) -> Iterator[MemoryRecord]:
     lately = Both((_ARCHIVED, Compare("updated_at", "gte", now - _FRESH, field=True)))
-    seen = 0
-    while page := store.find(reach, lately, limit=_PAGE, offset=seen):
-        yield from page
-        seen += len(page)
+    return store.walk(reach, lately)
 
 
 def _was_merged(store: Store, record: MemoryRecord) -> bool:

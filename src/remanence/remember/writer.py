@@ -13,8 +13,9 @@ from typing import Any, TypeAlias
 from remanence.clock import Clock
 from remanence.errors import Conflict, EmbedderError, NotFound, StoreError
 from remanence.model.accept import text_of
-from remanence.model.knowledge import Claim, Learnt
+from remanence.model.knowledge import Learnt
 from remanence.model.memory import Association, MemoryRecord, State
+from remanence.model.query import ALL
 from remanence.model.scope import Reach
 from remanence.model.write import Action, Batch, Insert, Pieces, Receipt, Revise, Written
 from remanence.ports.embedder import Embedder
@@ -27,7 +28,6 @@ from remanence.remember.removing import remove
 CHUNK = 256
 INSTALMENT = 16
 MAX_RECEIPT = 256
-PAGE = 5_000
 TRIES = 5
 RACES = 50  # others that remove what is being changed, one after another
 _SPOKEN = {"text", "speaker"}  # what vectors are made of
@@ -217,11 +217,8 @@ class Writer:
     def _recognised(self, tenant: str, learnt: Sequence[Learnt]) -> list[Learnt]:
         """With the ids of claims that the same memories have made already."""
         reach = Reach(tenant=tenant, all_users=True)
-        before: list[Claim] = []
         ids = [one.memory for one in learnt]
-        while page := self._store.claims(reach, memories=ids, limit=PAGE, offset=len(before)):
-            before += page
-        return recognised(learnt, before)
+        return recognised(learnt, self._store.claims(reach, memories=ids, limit=ALL))
 
     def remove(self, records: Sequence[MemoryRecord]) -> None:
         """Erase records and everything stored with them, together; what has gone is passed over."""

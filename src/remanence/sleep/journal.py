@@ -112,12 +112,9 @@ class Journal:
 
     def accounts(self) -> Iterator[Account]:
         """Every run, the one that moved last first."""
-        reach, offset = Reach(tenant=self._tenant), 0
-        while found := self._store.shelved(
-            reach, Shelf.RUN, agents=[None], limit=_CHUNK, offset=offset
-        ):
-            yield from (one for one in map(self._account, found) if one is not None)
-            offset += len(found)
+        found = list(self._store.walk_shelf(Reach(tenant=self._tenant), Shelf.RUN, agents=[None]))
+        found.sort(key=lambda one: one.updated_at, reverse=True)
+        yield from (one for one in map(self._account, found) if one is not None)
 
     def pages(self, account: Account) -> Iterator[Page]:
         """What the run's batches did, in order; those that cannot be read are left out."""

@@ -21,13 +21,13 @@ from remanence.layers.conversation.thread import Thread
 from remanence.model.conversation import Level
 from remanence.model.filter import Compare
 from remanence.model.memory import MemoryRecord
+from remanence.model.query import ALL
 from remanence.model.scope import Reach
 from remanence.model.sleep import Night, Plan, Step
 from remanence.ports.store import Progress, Span, Store
 from remanence.sleep.steps import Done
 
 MOST = 500  # summaries that a run writes; the next one goes on
-PAGE = 1_000
 SUMMARISED = "summarised"  # the verb of a summary that is written anew
 _FOR_ALL = Compare("for_agent", "exists", False)
 _NAMES = ("conversations", *(f"{level}s" for level in PERIODS))
@@ -275,11 +275,8 @@ class Talks:
     def _spans(self, night: Night) -> dict[str | None, list[Span]]:
         """Conversations in reach, by user."""
         found: dict[str | None, list[Span]] = {}
-        offset = 0
-        while page := self._store.spans(night.reach, limit=PAGE, offset=offset):
-            for span in page:
-                found.setdefault(span.user_id, []).append(span)
-            offset += len(page)
+        for span in self._store.spans(night.reach, limit=ALL):
+            found.setdefault(span.user_id, []).append(span)
         return found
 
 

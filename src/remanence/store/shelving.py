@@ -214,3 +214,9 @@ def _check_text(what: str, value: str) -> str:
             f"{what} holds a lone surrogate, which is not a character; replace it first."
         ) from None
     return value
+
+
+def check_vacant(found: int) -> None:
+    """Refuse to shelve what tells that a reach is empty while memories are there."""
+    if found:
+        raise Conflict(f"{found} memories are still there; remove them first.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from remanence.layers.erasure.tombstones import SUFFIX
 from remanence.layers.sessions import Sessions
 from remanence.model.memory import MemoryRecord
 from remanence.ports.store import Store
+from remanence.wiring.indexes import FOLLOWERS
 from remanence.wiring.stores import MEMORY, database_path, is_server
 
 if TYPE_CHECKING:
@@ -60,7 +61,16 @@ def make_eraser(
         clean=parts.clean,
         unlearn=unlearn,
         tombstones=tombstones_of(settings),
+        remains=list(_remains(parts)),
     )
+
+
+def _remains(parts: Parts) -> Iterator[str]:
+    """Where a trace may stay outside the store, for a person to read."""
+    if parts.sessions is not None:
+        yield "The cache: names of erased sessions, for 5 seconds; a server that was down, longer."
+    if parts.index_kind in FOLLOWERS:
+        yield f"The index in {parts.index_kind}, until it has followed the store."
 
 
 def unlearnt(store: Store, tenant: str, ids: Sequence[str]) -> Mapping[str, int]:

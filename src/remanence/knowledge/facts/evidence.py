@@ -10,9 +10,10 @@ from functools import partial
 
 from remanence.clock import Clock
 from remanence.knowledge.belief import believe, holding, newest
-from remanence.knowledge.identity import ALL, Identity, groups
+from remanence.knowledge.identity import Identity, groups
 from remanence.model.knowledge import Claim, Entity, Fact, Standing
 from remanence.model.predicates import PREDICATES, SAME_AS, Holds, Predicate, predicate_of
+from remanence.model.query import ALL
 from remanence.model.scope import Reach
 from remanence.ports.store import Store
 

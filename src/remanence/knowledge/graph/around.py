@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from remanence.knowledge.graph.spoken import Spoken, Talk, microseconds
-from remanence.knowledge.identity import ALL, Identity
+from remanence.knowledge.identity import Identity
 from remanence.model.knowledge import Claim, Entity
+from remanence.model.query import ALL
 from remanence.model.scope import Reach
 from remanence.ports.store import Store
 

@@ -21,12 +21,12 @@ from remanence.knowledge.graph.asking import (
 from remanence.knowledge.graph.reading import GraphReading
 from remanence.knowledge.graph.stating import THING, Stating, merged_into, standing
 from remanence.knowledge.graph.view import View, relation_of
-from remanence.knowledge.identity import ALL
 from remanence.model.accept import MAX_LABEL, id_of, label_of, text_of, truth_of
 from remanence.model.graph import Likeness, Node, Relation, Resolved
 from remanence.model.knowledge import Claim, Entity, entity_id, folded_name
 from remanence.model.memory import unit_interval
 from remanence.model.predicates import NOTE, SAME_AS, phrase
+from remanence.model.query import ALL
 from remanence.model.scope import Scope
 from remanence.ports.store import Store
 

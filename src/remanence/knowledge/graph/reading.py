@@ -23,12 +23,12 @@ from remanence.knowledge.graph.exporting import exported
 from remanence.knowledge.graph.telling import timeline_of
 from remanence.knowledge.graph.view import View
 from remanence.knowledge.graph.views import Views
-from remanence.knowledge.identity import ALL, Identity
+from remanence.knowledge.identity import Identity
 from remanence.model.accept import text_of, truth_of
 from remanence.model.graph import Community, Likeness, Moment, Node, Route, Subgraph
 from remanence.model.knowledge import Mention, entity_id, folded_name
 from remanence.model.memory import unit_interval
-from remanence.model.query import MAX_LIMIT, check_limit
+from remanence.model.query import ALL, MAX_LIMIT, check_limit
 from remanence.model.scope import Reach
 from remanence.ports.store import Store
 from remanence.text.words import fold

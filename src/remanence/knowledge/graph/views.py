@@ -14,9 +14,9 @@ from remanence.knowledge.graph.around import around, spoken_around
 from remanence.knowledge.graph.known import Known, known_of
 from remanence.knowledge.graph.spoken import Spoken, spoken_in
 from remanence.knowledge.graph.view import View
-from remanence.knowledge.identity import ALL
 from remanence.model.knowledge import Claim, Entity
 from remanence.model.predicates import SAME_AS
+from remanence.model.query import ALL
 from remanence.model.scope import Reach
 from remanence.ports.store import Store
 

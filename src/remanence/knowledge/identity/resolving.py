@@ -16,10 +16,10 @@ from remanence.knowledge.identity.grouping import (
 )
 from remanence.model.knowledge import Claim, Entity, EntityType, entity_id
 from remanence.model.predicates import SAME_AS
+from remanence.model.query import ALL
 from remanence.model.scope import Reach
 from remanence.ports.store import Knowledge
 
-ALL = 2**31 - 1  # a limit that leaves nothing out
 # So many people whose names begin with the same word are more than one.
 MANY = 100
 # How far a chain of merges is followed; each of them was made by somebody.

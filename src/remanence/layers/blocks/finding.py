@@ -24,7 +24,6 @@ from remanence.model.scope import Reach, check_name
 from remanence.ports.store import Documents
 
 USUAL_LIMIT = 2_048  # of a block that is made without saying one
-PAGE = 10_000
 
 
 class Whose(NamedTuple):
@@ -106,13 +105,8 @@ class Finder:
         check_name("agent_id", agent_id)
         reach = Reach(tenant=self._tenant, user_id=user_id, include_shared=user_id is not None)
         agents = [None] if agent_id is None else [agent_id, None]
-        found: list[Document] = []
-        while page := self._store.shelved(
-            reach, Shelf.BLOCK, agents=agents, limit=PAGE, offset=len(found)
-        ):
-            found += page
-            if len(page) < PAGE:
-                break
+        found = list(self._store.walk_shelf(reach, Shelf.BLOCK, agents=agents))
+        found.sort(key=lambda one: one.updated_at, reverse=True)
         alive = [one for one in self._then(found, known_at) if not deleted(one)]
         alive.sort(key=lambda one: rank(one.address), reverse=True)
         return [self.target(one) for one in alive]

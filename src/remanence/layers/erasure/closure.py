@@ -31,13 +31,17 @@ def left_of(store: Store, receipt: Erasure) -> list[MemoryRecord]:
 class Account:
     """What has gone so far: told in the same transaction in which it goes."""
 
-    def __init__(self, store: Store, receipt: Erasure, asked: Sequence[MemoryRecord]) -> None:
+    def __init__(self, store: Store, receipt: Erasure) -> None:
         self.receipt = receipt
         self.gone: dict[str, MemoryRecord] = {}
         self.back: dict[str, MemoryRecord] = {}
         self._next = receipt, self.gone, self.back
         self._store = store
-        self._asked = {record.id for record in asked}
+        self._asked: set[str] = set()
+
+    def ask(self, records: Sequence[MemoryRecord]) -> None:
+        """These are asked for; what else goes was derived from them or merged into them."""
+        self._asked |= {one.id for one in records}
 
     def told(
         self,
@@ -85,7 +89,4 @@ def _by_id(store: Store, receipt: Erasure) -> Iterator[MemoryRecord]:
 def _in_scope(store: Store, receipt: Erasure) -> Iterator[MemoryRecord]:
     reach = receipt.asked.reach(receipt.tenant)
     made_before = Compare("created_at", "lte", receipt.at, field=True)
-    seen = 0
-    while page := store.find(reach, made_before, limit=PAGE, offset=seen, newest_first=False):
-        yield from page
-        seen += len(page)
+    return store.walk(reach, made_before)

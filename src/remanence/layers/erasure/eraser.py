@@ -5,22 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TypeAlias
 from uuid import UUID
 
 from remanence.clock import Clock
+from remanence.errors import Conflict
 from remanence.layers.erasing import erase_documents
 from remanence.layers.erasure.closure import Account, left_of
 from remanence.layers.erasure.receipts import begun, shelving, signed
 from remanence.layers.erasure.tombstones import Tombstones
 from remanence.layers.sessions import Sessions
-from remanence.model.erasure import Asked, By, Erasure, Stage
+from remanence.model.erasure import Asked, By, Erasure, Forgotten, Stage
+from remanence.model.filter import Compare, Filter
 from remanence.model.memory import MemoryRecord
 from remanence.model.scope import Reach
 from remanence.ports.store import Store
 from remanence.remember.removing import remove
 
+LOOKS = 20  # at a scope that others fill while it is erased
 Clean: TypeAlias = Callable[[Collection[Reach]], object]
+Look: TypeAlias = Callable[[], Sequence[MemoryRecord]]
 Unlearn: TypeAlias = Callable[[Sequence[str]], Mapping[str, int]]
 
 
@@ -33,7 +38,8 @@ class Eraser:
     """Erases memories of a tenant with all that tells of them, and gives the receipt.
 
     `clean` clears what is kept outside the store for a scope (index files, caches); `unlearn` takes
-    erased memories out of what was trained on them, and counts that. The rows go in one transaction
+    erased memories out of what was trained on them, and counts that; `remains` are places outside
+    the store where a trace may stay. The rows go in one transaction
     with the note that they do; what follows it is done again if it was cut off, by `settle`.
     """
 
@@ -48,6 +54,7 @@ class Eraser:
         clean: Clean,
         unlearn: Unlearn = nothing_unlearnt,
         tombstones: Tombstones | None = None,
+        remains: Sequence[str] = (),
     ) -> None:
         self._store = store
         self._sessions = sessions
@@ -57,20 +64,34 @@ class Eraser:
         self._clean = clean
         self._unlearn = unlearn
         self._tombstones = tombstones
+        self._remains = remains
 
-    def erase(self, records: Sequence[MemoryRecord], asked: Asked) -> Erasure:
-        """Erase these records, and by scope all else that it holds; the receipt.
+    def erase(self, look: Look, asked: Asked) -> Forgotten:
+        """Erase what `look` finds, and by scope all else that it holds; with the receipt.
 
         By ids, what was merged into them goes along; by filters or scope only what they name goes,
-        and what was merged into it from elsewhere comes back.
+        and what was merged into it from elsewhere comes back. By these it looks again until nothing
+        is left, also of what others write meanwhile; the receipt is signed in the transaction that
+        finds a scope empty. Where others never stop, what came after the last look stays, and the
+        receipt says so.
         """
+        records = look()
         self.settle()
         receipt = self._begun(asked)
-        if asked.by is not By.SCOPE:
-            return self._carried_out(receipt, records)
+        if asked.by is By.IDS:
+            return self._carried_out(receipt, records, _nothing)
+        if asked.by is By.FILTERS:
+            return self._carried_out(receipt, records, look)
         with self._store.alone(_named(receipt)):
             self._store.put(self._tenant, shelving(signed(self._store, receipt)))
-            return self._carried_out(receipt, records)
+            return self._carried_out(receipt, records, look)
+
+    def erase_these(self, records: Sequence[MemoryRecord], asked: Asked) -> Erasure:
+        """Erase these records, found by filters; the receipt."""
+        left = iter([records])
+        done = self.erase(lambda: next(left, ()), asked)
+        assert done.receipt is not None
+        return done.receipt
 
     def settle(self) -> int:
         """Complete erasures that were cut off; how many."""
@@ -78,8 +99,8 @@ class Eraser:
         for receipt in begun(self._store, self._tenant):
             with self._store.alone(_named(receipt)) as free:
                 if free:
-                    left = left_of(self._store, receipt)
-                    self._carried_out(receipt, left, until=receipt.at)
+                    look = partial(left_of, self._store, receipt)
+                    self._carried_out(receipt, look(), look, until=receipt.at)
                     settled += 1
         return settled
 
@@ -94,26 +115,77 @@ class Eraser:
             store=self._store.kind,
             identity=self._store.identity,
             status=Stage.BEGUN,
-            remains=(*self._store.leftovers, copies),
+            remains=(*self._store.leftovers, *self._remains, copies),
         )
 
     def _carried_out(
-        self, receipt: Erasure, records: Sequence[MemoryRecord], until: datetime | None = None
-    ) -> Erasure:
-        account = Account(self._store, receipt, records)
-        alone = receipt.asked.by is not By.IDS
-        remove(self._store, self._clock, records, account, alone=alone)
+        self,
+        receipt: Erasure,
+        records: Sequence[MemoryRecord],
+        look: Look,
+        until: datetime | None = None,
+    ) -> Forgotten:
+        account, asked = Account(self._store, receipt), dict[str, MemoryRecord]()
+        bound = until
+        for tried in range(2 * LOOKS):
+            asked |= {one.id: one for one in records}
+            self._remove(account, records, until)
+            if tried >= LOOKS and bound is None:
+                bound = self._clock.now()
+            records = _made_by(look(), bound)
+            if records:
+                continue
+            done = self._completed(account, until, bound)
+            if done is not None:
+                return Forgotten(asked.values(), receipt=done)
+            records = _made_by(look(), bound)
+        raise Conflict("Others write there faster than it can be erased; hold them back.")
+
+    def _remove(
+        self, account: Account, records: Sequence[MemoryRecord], until: datetime | None
+    ) -> None:
+        asked = account.receipt.asked
+        account.ask(records)
+        remove(self._store, self._clock, records, account, alone=asked.by is not By.IDS)
         self._store.renew_dictionaries(self._tenant)  # what a crash left of them
-        if receipt.asked.by is By.SCOPE:
-            account.add(**swept(self._store, self._sessions, receipt, until))
+        if asked.by is By.SCOPE:
+            account.add(**swept(self._store, self._sessions, account.receipt, until))
+
+    def _completed(
+        self, account: Account, until: datetime | None, bound: datetime | None
+    ) -> Erasure | None:
+        """The signed receipt; None if somebody has written to the scope meanwhile."""
         self._clean(_reaches(account, until))
         self._sessions.drop([*account.gone.values(), *account.back.values()])
         account.add(**self._unlearn(account.receipt.ids))
-        done = signed(self._store, replace(account.receipt, status=Stage.COMPLETED))
-        if self._tombstones is not None:
-            self._tombstones.add(done)
-        self._store.put(self._tenant, shelving(done))
+        remains = account.receipt.remains
+        if bound is not None and until is None:
+            remains = (*remains, f"What others wrote after {bound.astimezone(UTC):%H:%M:%S} UTC.")
+        done = replace(account.receipt, status=Stage.COMPLETED, remains=remains)
+        done = signed(self._store, done)
+        try:
+            if self._tombstones is not None:
+                self._tombstones.add(done)
+            self._store.put(self._tenant, shelving(done), vacant=_vacant(done, bound))
+        except Conflict:
+            return None
         return done
+
+
+def _made_by(records: Sequence[MemoryRecord], bound: datetime | None) -> Sequence[MemoryRecord]:
+    return [one for one in records if bound is None or one.created_at <= bound]
+
+
+def _nothing() -> Sequence[MemoryRecord]:
+    return ()
+
+
+def _vacant(receipt: Erasure, bound: datetime | None) -> tuple[Reach, Filter | None] | None:
+    """Where no memory may be left, if it is a scope; with a bound, none made up to then."""
+    if receipt.asked.by is not By.SCOPE:
+        return None
+    old = None if bound is None else Compare("created_at", "lte", bound, field=True)
+    return receipt.asked.reach(receipt.tenant), old
 
 
 def swept(

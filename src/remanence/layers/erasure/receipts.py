@@ -21,7 +21,6 @@ from remanence.ports.store import Store
 BEGUN = "begun"
 IDS = "ids"
 CHUNK = 20_000  # ids in one document
-PAGE = 500
 
 
 class Erasures:
@@ -64,19 +63,15 @@ def begun(store: Store, tenant: str) -> list[Erasure]:
 
     One that this store has not signed came from elsewhere, and nothing is erased for it.
     """
-    shelved = store.shelved(Reach(tenant=tenant), Shelf.ERASURE, agents=[BEGUN], limit=PAGE)
-    return _own(store, tenant, shelved)
+    found = store.walk_shelf(Reach(tenant=tenant), Shelf.ERASURE, agents=[BEGUN])
+    return sorted(_own(store, tenant, list(found)), key=lambda one: one.at, reverse=True)
 
 
 def every(store: Store, tenant: str) -> Iterator[Erasure]:
     """Every receipt of the tenant that the store has signed, completed or not."""
     yield from begun(store, tenant)
-    seen = 0
-    while page := store.shelved(
-        Reach(tenant=tenant), Shelf.ERASURE, agents=[None], limit=PAGE, offset=seen
-    ):
-        yield from _own(store, tenant, page)
-        seen += len(page)
+    for one in store.walk_shelf(Reach(tenant=tenant), Shelf.ERASURE, agents=[None]):
+        yield from _own(store, tenant, [one])
 
 
 def is_known(store: Store, receipt: Erasure) -> bool:

@@ -26,10 +26,7 @@ class Past:
     def changed_since(self, reach: Reach, moment: datetime | None) -> Iterator[MemoryRecord]:
         """Every memory in reach, in any state, that came in or changed from that moment on."""
         where = None if moment is None else Compare("updated_at", "gte", moment, field=True)
-        seen = 0
-        while page := self._store.find(reach, where, limit=PAGE, offset=seen, newest_first=False):
-            yield from page
-            seen += len(page)
+        return self._store.walk(reach, where)
 
     def keep(self, records: Iterable[MemoryRecord]) -> None:
         """Take note of records that were read elsewhere."""

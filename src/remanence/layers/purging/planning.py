@@ -8,7 +8,7 @@ from typing import Any
 
 from remanence.layers.blocks.stored import content_of
 from remanence.layers.purging.following import Following, Link, unmerging
-from remanence.layers.purging.past import PAGE, Past
+from remanence.layers.purging.past import Past
 from remanence.layers.purging.undoing import (
     Return,
     block_overruled,
@@ -23,6 +23,7 @@ from remanence.model.document import Document, Shelf
 from remanence.model.knowledge import Claim
 from remanence.model.memory import Association, MemoryRecord, State
 from remanence.model.purge import Blame, Kept
+from remanence.model.query import ALL
 from remanence.model.scope import Reach
 from remanence.ports.store import Store
 from remanence.remember.lineage import MERGED_INTO, SUMMARISES
@@ -113,6 +114,11 @@ class Planner:
             kept=[*kept, *others],
         )
 
+    def culprits(self) -> list[MemoryRecord]:
+        """The memories that were brought in by whoever is to blame."""
+        self._look()
+        return list(self._culprits.values())
+
     def _look(self) -> None:
         for record in self._past.changed_since(self._reach, self._blame.since):
             if record.version == 1 and not self._came_so(record):
@@ -173,16 +179,12 @@ class Planner:
 
     def _claims(self) -> Iterator[Claim]:
         """What callers stated then, or with these labels in its metadata."""
-        wanted, seen = self._blame.labels, 0
-        while page := self._store.claims(self._reach, limit=PAGE, offset=seen, newest_first=True):
-            for one in page:
-                told = all(one.metadata.get(name) == value for name, value in wanted.items())
-                stated = one.origin == _CALLER and one.memory not in self._culprits
-                if stated and told and self._blame.during(one.recorded_at):
-                    yield one
-            seen += len(page)
-            if self._blame.since is not None and page[-1].recorded_at < self._blame.since:
-                return
+        wanted = self._blame.labels
+        for one in self._store.claims(self._reach, limit=ALL, newest_first=True):
+            told = all(one.metadata.get(name) == value for name, value in wanted.items())
+            stated = one.origin == _CALLER and one.memory not in self._culprits
+            if stated and told and self._blame.during(one.recorded_at):
+                yield one
 
     def _entities(self, gone: Sequence[Claim], changes: Sequence[Change]) -> Iterator[str]:
         """Entities that came in with what goes, or that callers made in the span; nobody else
@@ -191,15 +193,13 @@ class Planner:
         going = [*gone, *self._said_by(retold)]
         named = {id for one in going for id in (one.subject, one.object)}
         since = min((one.created_at for one in self._culprits.values()), default=None)
-        silent, seen = self._culprits.keys() | retold, 0
-        while page := self._store.entities(self._reach, limit=PAGE, offset=seen):
-            for one in page:
-                late = since is not None and since <= one.created_at
-                made = not self._blame.labels and self._blame.during(one.created_at)
-                meant = made if one.given else late or one.id in named
-                if meant and self._unsaid(one.id, {claim.id for claim in going}, silent):
-                    yield one.id
-            seen += len(page)
+        silent = self._culprits.keys() | retold
+        for one in self._store.entities(self._reach, limit=ALL):
+            late = since is not None and since <= one.created_at
+            made = not self._blame.labels and self._blame.during(one.created_at)
+            meant = made if one.given else late or one.id in named
+            if meant and self._unsaid(one.id, {claim.id for claim in going}, silent):
+                yield one.id
 
     def _said_by(self, ids: set[str]) -> Iterator[Claim]:
         """What was found in texts that are to be undone."""
@@ -207,14 +207,10 @@ class Planner:
             one.id: min(r.at for r in self._past.history(one) if r.version in self._guilty[one.id])
             for one in self._past.get(ids)
         }
-        seen = 0
-        while ids and (
-            page := self._store.claims(self._reach, memories=sorted(ids), limit=PAGE, offset=seen)
-        ):
-            for one in page:
-                if one.origin != _CALLER and one.recorded_at >= first[str(one.memory)]:
-                    yield one
-            seen += len(page)
+        found = self._store.claims(self._reach, memories=sorted(ids), limit=ALL) if ids else ()
+        for one in found:
+            if one.origin != _CALLER and one.recorded_at >= first[str(one.memory)]:
+                yield one
 
     def _unsaid(self, entity: str, gone: Container[str], silent: Container[str]) -> bool:
         said = self._store.claims(self._reach, about=[entity])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
 from remanence.clock import Clock
@@ -13,7 +14,7 @@ from remanence.layers.purging.planning import BlockChange, Change, Plan, Planner
 from remanence.layers.purging.undoing import VERB
 from remanence.layers.snapshots.packing import chunks
 from remanence.model.document import Discard, Put, Shelving
-from remanence.model.erasure import Asked, By, Erasure
+from remanence.model.erasure import Asked, By, Erasure, Forgotten
 from remanence.model.memory import Association, MemoryRecord
 from remanence.model.purge import Blame, BlockReturn, Purged
 from remanence.model.scope import Reach
@@ -23,7 +24,7 @@ from remanence.remember.writer import Writer
 BATCH = 256
 TRIES = 5
 
-Erase: TypeAlias = Callable[[Sequence[MemoryRecord], Asked], Erasure]
+Erase: TypeAlias = Callable[[Callable[[], Sequence[MemoryRecord]], Asked], Forgotten]
 
 
 class Purger:
@@ -55,6 +56,7 @@ class Purger:
     ) -> Purged:
         """Plan and do it; again on what others made of it, if they were faster."""
         begun = Purged(dry_run=dry_run, erased=erase)
+        done: Purged | None = None
         for _ in range(TRIES):
             plan = Planner(self._store, reach, blame, erase=erase).plan()
             begun = _joined(begun, _told(plan, erase))
@@ -64,7 +66,11 @@ class Purger:
                 receipt = self._done(plan, reach, blame, erase=erase, reason=reason)
             except (Conflict, NotFound):
                 continue
-            return replace(begun, receipt=receipt)
+            done = replace(begun, receipt=receipt)
+            if erase or not removals(self._culprits(reach, blame)):
+                return done
+        if done is not None:
+            return done
         raise Conflict("Others keep changing what is to be taken back; call purge again.")
 
     def _done(
@@ -78,12 +84,17 @@ class Purger:
             self._store.dissociate(reach.tenant, source, target, type)
         receipt = None
         if erase and plan.culprits:
-            receipt = self._erase(plan.culprits, _asked(reach, blame))
+            look = partial(self._culprits, reach, blame)
+            receipt = self._erase(look, _asked(reach, blame)).receipt
         elif plan.culprits:
             self._change(removals(plan.culprits), plan.left, reason)
             self._unlearn([one.id for one in plan.culprits])
         self._dropped([*(one.record for one in plan.changes), *plan.culprits])
         return receipt
+
+    def _culprits(self, reach: Reach, blame: Blame) -> list[MemoryRecord]:
+        """What is to blame by now, also of what others wrote since it was planned."""
+        return Planner(self._store, reach, blame, erase=False).culprits()
 
     def _change(self, changes: Sequence[Change], leave: Container[str], reason: str | None) -> None:
         """Give memories their values, and take along what tells of them, unless it is to stay."""

@@ -25,7 +25,6 @@ R = TypeVar("R")
 HEADS = "snapshots/9f2c41d7"
 PARTS = "snapshot-parts/9f2c41d7/"
 TRIES = 50
-PAGE = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +133,9 @@ class Section(Protocol[P, C]):
 
 def everything(store: Documents, reach: Reach, shelf: Shelf) -> list[Document]:
     """All of a shelf's documents in reach, the one last put first."""
-    found: list[Document] = []
-    while page := store.shelved(reach, shelf, limit=PAGE, offset=len(found)):
-        found += page
-        if len(page) < PAGE:
-            break
-    return found
+    found = list(store.walk_shelf(reach, shelf))
+    found.sort(key=lambda one: (one.address.user_id or "", one.address.name))
+    return sorted(found, key=lambda one: one.updated_at, reverse=True)
 
 
 def settled(act: Callable[[], None]) -> None:

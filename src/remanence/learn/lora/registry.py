@@ -18,7 +18,6 @@ from remanence.model.scope import Reach
 from remanence.ports.store import Documents
 
 KIND = "lora"
-PAGE = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +54,13 @@ class Registry:
 
     def all(self, reach: Reach) -> Iterator[TunedAdapter]:
         """Adapters in reach, the one last changed first."""
-        offset = 0
-        while page := self._store.shelved(reach, Shelf.ADAPTER, limit=PAGE, offset=offset):
-            yield from (_adapter(one) for one in page if one.value.get("kind") == KIND)
-            offset += len(page)
+        found = [
+            one
+            for one in self._store.walk_shelf(reach, Shelf.ADAPTER)
+            if one.value.get("kind") == KIND
+        ]
+        found.sort(key=lambda one: one.updated_at, reverse=True)
+        yield from map(_adapter, found)
 
     def note(
         self,

@@ -12,7 +12,6 @@ from remanence.clock import Clock
 from remanence.errors import Conflict, InvalidInput
 from remanence.knowledge.extract.tables.first_names import is_first_name
 from remanence.knowledge.facts.asking import AskingFacts
-from remanence.knowledge.identity import ALL
 from remanence.learn.lora.examples import (
     Example,
     distinct,
@@ -32,7 +31,7 @@ from remanence.model import accept
 from remanence.model.filter import Compare
 from remanence.model.knowledge import EntityType, Fact
 from remanence.model.memory import MemoryRecord, State
-from remanence.model.query import MAX_LIMIT, check_limit
+from remanence.model.query import ALL, MAX_LIMIT, check_limit
 from remanence.model.scope import Reach
 from remanence.ports.store import Progress, Store
 
@@ -253,12 +252,8 @@ class Tuning:
         return (one for one in self._memories(user_id) if one.id not in past)
 
     def _memories(self, user_id: str | None) -> Iterator[MemoryRecord]:
-        reach, offset = Reach(tenant=self._tenant, user_id=user_id), 0
-        while page := self._store.find(
-            reach, _ACTIVE, limit=PAGE, offset=offset, newest_first=False
-        ):
-            yield from page
-            offset += len(page)
+        found = list(self._store.walk(Reach(tenant=self._tenant, user_id=user_id), _ACTIVE))
+        yield from sorted(found, key=lambda one: one.happened_at)
 
     def _records(self, ids: Sequence[str]) -> list[MemoryRecord]:
         wanted = list(dict.fromkeys(ids))

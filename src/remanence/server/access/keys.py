@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from remanence.clock import Clock
 from remanence.errors import Conflict, InvalidInput, NotFound
 from remanence.model.accept import moment_of, truth_of
-from remanence.model.document import Document, Put, Shelf
+from remanence.model.document import Put, Shelf
 from remanence.model.memory import unit_interval
 from remanence.model.scope import Reach, check_name
 from remanence.ports.store import Documents
@@ -38,7 +38,6 @@ FRESH_S = 2.0  # how long a key that was revoked elsewhere may still open
 HELD = 4_096  # keys that stay at hand
 LONGEST_GRACE_S = 366 * 86_400
 _TRIES = 20
-_PAGE = 500
 
 
 class Ledger(Protocol):
@@ -101,10 +100,7 @@ class Keys:
 
     def list(self, tenant: str | None = None) -> builtins.list[Key]:
         """Every key, or a tenant's, also those that no longer work; the oldest first."""
-        found: builtins.list[Document] = []
-        reach = Reach(tenant=KEYS)
-        while page := self._store.shelved(reach, Shelf.KEY, limit=_PAGE, offset=len(found)):
-            found += page
+        found = self._store.walk_shelf(Reach(tenant=KEYS), Shelf.KEY)
         every = {one.address.name: kept_in(one).key for one in found}
         chosen = [key for key in every.values() if tenant in (None, key.tenant)]
         return sorted(chosen, key=lambda key: (key.created_at, key.prefix))

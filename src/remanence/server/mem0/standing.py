@@ -11,10 +11,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from remanence.knowledge.facts.evidence import Evidence
-from remanence.knowledge.identity import ALL
 from remanence.memory import Memory
 from remanence.model.knowledge import Claim, Fact, FactKind, Standing
 from remanence.model.memory import MemoryRecord
+from remanence.model.query import ALL
 from remanence.model.scope import Reach
 
 # A text longer than so many times its facts says more than they do.

@@ -7,6 +7,7 @@ from itertools import islice
 
 from remanence.knowledge.facts.drafting import CALLER
 from remanence.model.memory import Kind, MemoryRecord, State
+from remanence.model.query import ALL
 from remanence.model.scope import Reach
 from remanence.ports.store import Store
 
@@ -48,11 +49,6 @@ def vouched_for(store: Store, tenant: str, ids: Sequence[str]) -> set[str]:
     everybody = Reach(tenant=tenant, all_users=True)
     found: set[str] = set()
     for start in range(0, len(ids), _AT_ONCE):
-        offset = 0
-        some = ids[start : start + _AT_ONCE]
-        while page := store.claims(everybody, memories=some, limit=_PAGE, offset=offset):
-            found |= {one.memory for one in page if one.origin == CALLER and one.memory}
-            offset += len(page)
-            if len(page) < _PAGE:
-                break
+        claims = store.claims(everybody, memories=ids[start : start + _AT_ONCE], limit=ALL)
+        found |= {one.memory for one in claims if one.origin == CALLER and one.memory}
     return found

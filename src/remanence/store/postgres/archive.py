@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 import psycopg
 
 from remanence.errors import Conflict, NotFound
@@ -14,11 +15,12 @@ from remanence.model.filter import Filter
 from remanence.model.memory import Feedback, MemoryRecord, Revision
 from remanence.model.scope import Reach
 from remanence.model.write import Batch, Insert, Remove, Written
-from remanence.ports.store import Span
+from remanence.ports.store import Keys, Span
 from remanence.store.analysis import Analysis, NotAnalysed
 from remanence.store.conditions import ACTIVE
 from remanence.store.postgres.arrays import int8s, uuids
 from remanence.store.postgres.columns import NEVER
+from remanence.store.postgres.counting import count_in
 from remanence.store.postgres.database import Database
 from remanence.store.postgres.dictionaries import Dictionaries
 from remanence.store.postgres.filters import check, reached, statement
@@ -111,16 +113,16 @@ class PostgresArchive:
             check(where)
         return found or []
 
+    def walk(self, reach: Reach, where: Filter | None = None) -> Iterator[MemoryRecord]:
+        """Memories by key: which ones is read at once, they themselves in chunks."""
+        keys = self._keys_in(reach, where)
+        for at in range(0, len(keys), _CHUNK):
+            yield from self._records_by_key(reach.tenant, keys[at : at + _CHUNK])
+
     def count(self, reach: Reach, where: Filter | None = None) -> int:
         """How many `find` would give without a limit."""
-
-        def work(session: Session) -> int:
-            partitions = self._database.partitions(session, reach)
-            condition = reached(session, partitions, reach, where)
-            row = session.execute(statement("count", condition), condition.values).fetchone()
-            return 0 if row is None else int(row[0])
-
-        found = self._database.read(reach.tenant, work)
+        database = self._database
+        found = database.read(reach.tenant, lambda s: count_in(database, s, reach, where))
         if found is None:
             check(where)
         return found or 0
@@ -241,6 +243,25 @@ class PostgresArchive:
             return session.execute(statement("versions", condition), values).fetchall()
 
         return self._database.read(reach.tenant, work) or []
+
+    def _keys_in(self, reach: Reach, where: Filter | None) -> Keys:
+        def work(session: Session) -> Keys | None:
+            partitions = self._database.partitions(session, reach)
+            condition = reached(session, partitions, reach, where)
+            row = session.execute(statement("keys", condition), condition.values).fetchone()
+            return None if row is None else row[0]
+
+        found = self._database.read(reach.tenant, work)
+        if found is None:
+            check(where)
+            return np.empty(0, np.int64)
+        return np.sort(found)
+
+    def _records_by_key(self, tenant: str, keys: Keys) -> list[MemoryRecord]:
+        def work(session: Session) -> list[MemoryRecord]:
+            return self._database.records(session, session.rows("records_by_key", keys=int8s(keys)))
+
+        return self._database.read(tenant, work) or []
 
     def _chunk(self, tenant: str, after: int) -> list[tuple[int, MemoryRecord]]:
         def work(session: Session) -> list[tuple[int, MemoryRecord]]:

@@ -10,11 +10,14 @@ from typing import Any
 import orjson
 
 from remanence.model.document import Address, Document, Edition, Put, Shelf, Shelving
+from remanence.model.filter import Filter
 from remanence.model.scope import Reach
 from remanence.store.postgres.arrays import Array, byteas, int8s, texts
 from remanence.store.postgres.columns import NEVER, Kinds, arrays
+from remanence.store.postgres.counting import count_in
 from remanence.store.postgres.database import Database
 from remanence.store.postgres.filters import statement
+from remanence.store.postgres.placing import writers_lock
 from remanence.store.postgres.session import Session
 from remanence.store.rows import Row, micros
 from remanence.store.shelves import (
@@ -26,7 +29,7 @@ from remanence.store.shelves import (
     place_of,
     within,
 )
-from remanence.store.shelving import Held, Ready, Shelves, ready, ready_to_adopt
+from remanence.store.shelving import Held, Ready, Shelves, check_vacant, ready, ready_to_adopt
 
 _CHUNK = 50
 _BEFORE_ALL = ("",) * 5
@@ -46,15 +49,26 @@ class PostgresDocuments:
 
     _database: Database
 
-    def put(self, tenant: str, shelvings: Sequence[Shelving]) -> list[Document]:
+    def put(
+        self,
+        tenant: str,
+        shelvings: Sequence[Shelving],
+        *,
+        vacant: tuple[Reach, Filter | None] | None = None,
+    ) -> list[Document]:
         """Do all of it in one durable transaction; the documents put, in that order."""
         asked = ready(shelvings)
         wanted = any(isinstance(one, Put) for one in shelvings)
         if not wanted and not self._database.is_tenant(tenant):
             return self._nothing(tenant, asked)
-        return self._database.write(
-            tenant, lambda session: shelve(self._database, session, tenant, asked)
-        )
+
+        def work(session: Session) -> list[Document]:
+            if vacant is not None:
+                session.run("lock_writers", own=writers_lock(session.tenant))
+                check_vacant(count_in(self._database, session, *vacant))
+            return shelve(self._database, session, tenant, asked)
+
+        return self._database.write(tenant, work)
 
     def documents(self, tenant: str, addresses: Sequence[Address]) -> list[Document]:
         """The documents at these addresses, in one snapshot, each checked against its digest."""
@@ -82,6 +96,22 @@ class PostgresDocuments:
 
         rows = self._database.read(reach.tenant, work) or []
         return [self._document(row, reach.tenant) for row in rows]
+
+    def walk_shelf(
+        self, reach: Reach, shelf: Shelf, *, agents: Sequence[str | None] | None = None
+    ) -> Iterator[Document]:
+        """A shelf's documents: which ones is read at once, they themselves in chunks."""
+        condition = within(reach, agents)
+
+        def work(session: Session) -> list[Row]:
+            asked = (session.tenant, str(Shelf(shelf)), *condition.values)
+            return [*session.execute(statement("shelf_keys", condition), asked).fetchall()]
+
+        keys = [key for (key,) in self._database.read(reach.tenant, work) or []]
+        for at in range(0, len(keys), _CHUNK):
+            some = int8s(keys[at : at + _CHUNK])
+            rows = self._read(reach.tenant, "documents_by_key", keys=some)
+            yield from (self._document(row, reach.tenant) for row in rows)
 
     def editions(self, tenant: str, address: Address) -> list[Edition]:
         """Every version that was put with `keep`, oldest first; none if there are none."""

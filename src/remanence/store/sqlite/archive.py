@@ -15,7 +15,7 @@ from remanence.model.filter import Filter
 from remanence.model.memory import Feedback, MemoryRecord, Revision
 from remanence.model.scope import Reach
 from remanence.model.write import Batch, Remove, Written
-from remanence.ports.store import Span
+from remanence.ports.store import Keys, Span
 from remanence.store.analysis import Analysis, NotAnalysed
 from remanence.store.conditions import ACTIVE
 from remanence.store.rows import (
@@ -28,6 +28,7 @@ from remanence.store.rows import (
     span_of,
     spelled_id,
 )
+from remanence.store.sqlite.counting import count_in
 from remanence.store.sqlite.database import Database
 from remanence.store.sqlite.dictionaries import Dictionaries
 from remanence.store.sqlite.erasing import Eraser
@@ -93,11 +94,19 @@ class SqliteArchive:
             rows = connection.execute(text, (*condition.values, limit, offset))
             return self._database.records(connection, rows)
 
+    def walk(self, reach: Reach, where: Filter | None = None) -> Iterator[MemoryRecord]:
+        """Memories by key: which ones is read at once, they themselves in chunks."""
+        keys = self._keys_in(reach, where)
+        for at in range(0, len(keys), _CHUNK):
+            with self._database.reading() as connection:
+                rows = fetch_all(connection, "records_by_key", (bound(keys[at : at + _CHUNK]),))
+                found = self._database.records(connection, rows)
+            yield from found
+
     def count(self, reach: Reach, where: Filter | None = None) -> int:
         """How many `find` would give without a limit."""
         with self._database.reading() as connection:
-            condition = reached(self._database.partitions(connection, reach), reach, where)
-            return int(connection.execute(statement("count", condition), condition.values).get)
+            return count_in(self._database, connection, reach, where)
 
     def history(self, tenant: str, id: str) -> list[Revision]:
         """Every change of a memory, oldest first; its insertion is the verb `added`."""
@@ -176,14 +185,17 @@ class SqliteArchive:
 
     def versions(self, reach: Reach) -> Iterator[tuple[str, int]]:
         """Id and version of every active memory in reach, by key; read in chunks."""
-        with self._database.reading() as connection:
-            condition = reached(self._database.partitions(connection, reach), reach, ACTIVE)
-            joined = connection.execute(statement("keys", condition), condition.values).get
-        keys = np.sort(parsed(joined))
+        keys = self._keys_in(reach, ACTIVE)
         for at in range(0, len(keys), _KEYS):
             with self._database.reading() as connection:
                 rows = fetch_all(connection, "versions", (bound(keys[at : at + _KEYS]),))
             yield from ((spelled_id(id), version) for id, version in rows)
+
+    def _keys_in(self, reach: Reach, where: Filter | None) -> Keys:
+        with self._database.reading() as connection:
+            condition = reached(self._database.partitions(connection, reach), reach, where)
+            joined = connection.execute(statement("keys", condition), condition.values).get
+        return np.sort(parsed(joined))
 
     def _chunk(self, tenant: str, after: int) -> list[tuple[int, MemoryRecord]]:
         with self._database.reading() as connection:

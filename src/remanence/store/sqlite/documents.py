@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from typing import Any
 
 import apsw
 
 from remanence.model.document import Address, Discard, Document, Edition, Shelf, Shelving
+from remanence.model.filter import Filter
 from remanence.model.scope import Reach
 from remanence.store.rows import Row, micros
 from remanence.store.shelves import (
@@ -20,13 +22,16 @@ from remanence.store.shelves import (
     place_of,
     within,
 )
-from remanence.store.shelving import Held, Ready, Shelves, ready, ready_to_adopt
+from remanence.store.shelving import Held, Ready, Shelves, check_vacant, ready, ready_to_adopt
+from remanence.store.sqlite.counting import count_in
 from remanence.store.sqlite.database import Database
 from remanence.store.sqlite.erasing import Eraser
 from remanence.store.sqlite.filters import statement
+from remanence.store.sqlite.numbers import bound
 from remanence.store.sqlite.statements import fetch_all, fetch_value, run
 
 _CHUNK = 500
+_LARGE = 50  # of whole documents
 _BEFORE_ALL = ("",) * 5
 
 
@@ -36,10 +41,18 @@ class SqliteDocuments:
     _database: Database
     _eraser: Eraser
 
-    def put(self, tenant: str, shelvings: Sequence[Shelving]) -> list[Document]:
+    def put(
+        self,
+        tenant: str,
+        shelvings: Sequence[Shelving],
+        *,
+        vacant: tuple[Reach, Filter | None] | None = None,
+    ) -> list[Document]:
         """Do all of it in one durable transaction; the documents put, in that order."""
         asked = ready(shelvings)
         with self._database.writing() as connection:
+            if vacant is not None:
+                check_vacant(count_in(self._database, connection, *vacant))
             done = shelve(self._database, connection, tenant, asked)
         self._eraser.after_write(any(isinstance(one, Discard) for one in shelvings))
         return done
@@ -65,6 +78,21 @@ class SqliteDocuments:
         with self._database.reading() as connection:
             rows = connection.execute(statement("shelved", condition), asked).fetchall()
         return [self._document(row, reach.tenant) for row in rows]
+
+    def walk_shelf(
+        self, reach: Reach, shelf: Shelf, *, agents: Sequence[str | None] | None = None
+    ) -> Iterator[Document]:
+        """A shelf's documents: which ones is read at once, they themselves in chunks."""
+        condition = within(reach, agents)
+        asked = (reach.tenant, str(Shelf(shelf)), *condition.values)
+        with self._database.reading() as connection:
+            rows = connection.execute(statement("shelf_keys", condition), asked).fetchall()
+        keys: list[Any] = [key for (key,) in rows]
+        for at in range(0, len(keys), _LARGE):
+            some = bound(keys[at : at + _LARGE])
+            with self._database.reading() as connection:
+                rows = fetch_all(connection, "documents_by_key", (some,))
+            yield from (self._document(row, reach.tenant) for row in rows)
 
     def editions(self, tenant: str, address: Address) -> list[Edition]:
         """Every version that was put with `keep`, oldest first; none if there are none."""

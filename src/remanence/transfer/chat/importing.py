@@ -26,7 +26,6 @@ from remanence.transfer.chat.values import Values
 
 CHUNK = 64
 CHUNK_CHARACTERS = 500_000
-PAGE = 1_000
 PIPED = "chat"  # the name of what has none
 
 
@@ -155,12 +154,7 @@ class _Importing:
         """Those of the ids that the session has a memory of, in any state and by any agent."""
         reach = Reach(tenant=self._scope.tenant, user_id=self._scope.user_id, session_id=talk.id)
         where = Compare("external_id", "in", tuple(ids), field=True)
-        found: set[str | None] = set()
-        seen = 0
-        while page := self._memory.parts.store.find(reach, where, limit=PAGE, offset=seen):
-            found |= {one.external_id for one in page}
-            seen += len(page)
-        return found
+        return {one.external_id for one in self._memory.parts.store.walk(reach, where)}
 
     def _report(self, read: int, size: int) -> None:
         if self._progress:

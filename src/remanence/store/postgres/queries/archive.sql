@@ -25,6 +25,10 @@ ORDER BY m.happened_at DESC, m.key DESC LIMIT %s OFFSET %s
 SELECT {record} FROM {memories_and_uses} WHERE {condition}
 ORDER BY m.happened_at, m.key LIMIT %s OFFSET %s
 
+-- name: records_by_key
+SELECT {record} FROM {memories_and_uses}
+WHERE m.tenant = %(tenant)s AND m.key = ANY(%(keys)s) ORDER BY m.key
+
 -- name: count
 SELECT count(*) FROM memories AS m WHERE {condition}
 

@@ -52,6 +52,14 @@ WHERE e.tenant = %(tenant)s AND e.document = ANY(%(keys)s) ORDER BY e.document, 
 SELECT {document} FROM documents AS d WHERE d.tenant = %s::integer AND d.shelf = %s AND {condition}
 ORDER BY d.updated_at DESC, d.user_id, d.session_id, d.agent_id, d.name LIMIT %s OFFSET %s
 
+-- name: shelf_keys
+SELECT d.key FROM documents AS d
+WHERE d.tenant = %s::integer AND d.shelf = %s AND {condition} ORDER BY d.key
+
+-- name: documents_by_key
+SELECT {document} FROM documents AS d
+WHERE d.tenant = %(tenant)s AND d.key = ANY(%(keys)s) ORDER BY d.key
+
 -- name: lock_expired
 SELECT d.key, d.shelf, d.user_id, d.session_id, d.agent_id, d.name, d.expires_at
 FROM documents AS d

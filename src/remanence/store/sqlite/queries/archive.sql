@@ -42,6 +42,10 @@ ORDER BY m.happened_at DESC, m.key DESC LIMIT ? OFFSET ?
 SELECT {record} FROM {memories_and_uses} WHERE {condition}
 ORDER BY m.happened_at, m.key LIMIT ? OFFSET ?
 
+-- name: records_by_key
+SELECT {record} FROM carray(?) AS wanted
+CROSS JOIN memories AS m ON m.key = wanted.value LEFT JOIN uses AS u ON u.memory = m.key
+
 -- name: count
 SELECT count(*) FROM memories AS m WHERE {condition}
 

@@ -49,6 +49,12 @@ SELECT {document} FROM (
     {last_put} LIMIT ? OFFSET ?
 ) AS chosen CROSS JOIN documents AS d ON d.key = chosen.key {last_put}
 
+-- name: shelf_keys
+SELECT d.key FROM documents AS d WHERE d.tenant = ? AND d.shelf = ? AND {condition} ORDER BY d.key
+
+-- name: documents_by_key
+SELECT {document} FROM carray(?) AS wanted CROSS JOIN documents AS d ON d.key = wanted.value
+
 -- name: expired
 SELECT d.key, d.shelf, d.user_id, d.session_id, d.agent_id, d.name FROM documents AS d
 WHERE d.tenant = ? AND d.shelf = ? AND d.expires_at <= ?

@@ -1,0 +1,173 @@
+"""Erasing while another handle erases or adds: nothing is left, and nothing is signed before."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from remanence import Memory
+from remanence.errors import Conflict, NotFound
+from remanence.model.document import Put, Shelf
+from remanence.model.erasure import Asked, By, Stage
+from remanence.model.memory import MemoryRecord
+from remanence.model.scope import Reach
+from remanence.testing.soak import times
+from remanence.testing.store_suites.making import NOW, block
+
+RACES = times(100, 4)
+MANY = 1_200  # more than a page of a walk
+Open = Callable[[], Memory]
+
+
+@pytest.fixture
+def opener(kept_in: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Open]:
+    url = tmp_path / "m.db" if kept_in == "sqlite" else request.getfixturevalue("postgres_url")
+    opened: list[Memory] = []
+
+    def open_one() -> Memory:
+        opened.append(Memory(url, embedder="none", durability="normal"))
+        return opened[-1]
+
+    yield open_one
+    for one in opened:
+        one.close()
+
+
+def fill(memory: Memory, count: int, user_id: str = "ana") -> list[str]:
+    return [one.id for one in memory.add_many([f"note {n}" for n in range(count)], user_id=user_id)]
+
+
+def test_one_handle_erases_the_user_while_another_erases_memories(opener: Open) -> None:
+    mine, other = opener(), opener()
+    for _ in range(RACES):
+        ids, start = fill(mine, MANY), threading.Barrier(2)
+
+        def erase_some(ids: list[str] = ids, start: threading.Barrier = start) -> None:
+            start.wait()
+            for at in range(0, 600, 50):
+                try:
+                    other.forget(ids[at : at + 50], erase=True)
+                except (NotFound, Conflict):
+                    return
+
+        with ThreadPoolExecutor(1) as pool:
+            done = pool.submit(erase_some)
+            start.wait()
+            receipt = mine.forget(user_id="ana", erase=True).receipt
+            left = mine.count(user_id="ana")
+            done.result()
+        assert receipt is not None
+        assert (left, receipt.status) == (0, Stage.COMPLETED)
+        assert mine.erasures.verify(receipt)
+
+
+def test_one_handle_erases_the_user_while_another_adds(opener: Open) -> None:
+    mine, other = opener(), opener()
+    for _ in range(RACES):
+        fill(mine, 50)
+        start, stop = threading.Barrier(2), threading.Event()
+
+        def add(start: threading.Barrier = start, stop: threading.Event = stop) -> None:
+            start.wait()
+            while not stop.is_set():
+                other.add("meanwhile", user_id="ana")
+
+        with ThreadPoolExecutor(1) as pool:
+            done = pool.submit(add)
+            start.wait()
+            try:
+                receipt = mine.forget(user_id="ana", erase=True).receipt
+            finally:
+                stop.set()
+            done.result()
+        assert receipt is not None
+        assert receipt.status is Stage.COMPLETED
+        assert not {one.id for one in mine.find(user_id="ana", limit=1_000)} & {*receipt.ids}
+        mine.forget(user_id="ana", erase=True)
+        assert mine.count(user_id="ana") == 0
+
+
+def test_it_looks_again_until_nothing_is_left(opener: Open) -> None:
+    mine, other = opener(), opener()
+    fill(mine, 3)
+    late: list[str] = []
+
+    def look() -> list[MemoryRecord]:
+        """As another handle would add between two looks."""
+        found = mine.find(user_id="ana", limit=100)
+        if len(late) < 4:
+            late.append(other.add("meanwhile", user_id="ana").id)
+        return found
+
+    done = mine._eraser.erase(look, Asked(by=By.SCOPE, user_id="ana"))
+    assert done.receipt is not None
+    assert {*late} <= {*done.receipt.ids}
+    assert mine.count(user_id="ana") == 0
+    assert len(done) == 7
+
+
+def test_what_comes_without_end_stays_and_the_receipt_says_so(opener: Open) -> None:
+    mine, other = opener(), opener()
+    fill(mine, 3)
+
+    def look() -> list[MemoryRecord]:
+        found = mine.find(user_id="ana", limit=100)
+        other.add("again", user_id="ana")
+        return found
+
+    done = mine._eraser.erase(look, Asked(by=By.SCOPE, user_id="ana"))
+    assert done.receipt is not None
+    assert "What others wrote after" in done.receipt.remains[-1]
+    left = mine.find(user_id="ana")
+    assert left
+    assert all(one.id not in done.receipt.ids for one in left)
+
+
+def test_a_receipt_is_not_put_while_a_memory_is_there(opener: Open) -> None:
+    memory = opener()
+    (id,) = fill(memory, 1)
+    store, reach = memory.parts.store, Reach(tenant=memory.tenant, user_id="ana")
+    told = Put(address=block("told"), value={"x": 1}, at=NOW)
+    with pytest.raises(Conflict, match="1 memories are still there"):
+        store.put(memory.tenant, [told], vacant=(reach, None))
+    assert store.shelved(Reach(tenant=memory.tenant), Shelf.BLOCK) == []
+    memory.forget(id, erase=True)
+    assert len(store.put(memory.tenant, [told], vacant=(reach, None))) == 1
+
+
+def test_a_walk_passes_over_nothing_while_others_remove(opener: Open) -> None:
+    memory, other = opener(), opener()
+    ids = fill(memory, MANY)
+    reach = Reach(tenant=memory.tenant, user_id="ana")
+    walk = memory.parts.store.walk(reach)
+    seen = [next(walk).id]
+    other.forget(ids[1:400], erase=True)
+    fill(other, 5)
+    seen += [one.id for one in walk]
+    assert len(seen) == len(set(seen))
+    assert set(ids[400:]) <= set(seen) <= set(ids)
+
+
+def test_purging_finds_what_was_written_while_another_handle_erases(opener: Open) -> None:
+    mine, other = opener(), opener()
+    for erase in (False, True) * (RACES // 4 or 1):
+        good = [{"text": f"good {n}", "source": "good"} for n in range(600)]
+        kept = [one.id for one in mine.add_many(good, user_id="ana")]
+        mine.add_many([{"text": f"bad {n}", "source": "bad"} for n in range(600)], user_id="ana")
+
+        def erase_some(kept: list[str] = kept) -> None:
+            for at in range(0, 600, 50):
+                other.forget(kept[at : at + 50], erase=True)
+
+        with ThreadPoolExecutor(1) as pool:
+            done = pool.submit(erase_some)
+            mine.purge(source="bad", user_id="ana", erase=erase)
+            done.result()
+        left = mine.find(user_id="ana", filters={"source": "bad"}, states="active")
+        assert left == []
+        mine.forget(user_id="ana", erase=True)
+        assert mine.count(user_id="ana") == 0
