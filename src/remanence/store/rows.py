@@ -154,7 +154,7 @@ def span_of(row: Row, user: str | None) -> Span:
 
 
 def revised(record: MemoryRecord, changes: Mapping[str, Any], at: datetime) -> MemoryRecord:
-    """The next version of a record."""
+    """The next version of a record; a clock that was set back does not make it older."""
     if unknown := changes.keys() - _REVISABLE:
         raise InvalidInput(f"These cannot be changed: {', '.join(sorted(unknown))}.")
     values = dict(changes)
@@ -162,7 +162,9 @@ def revised(record: MemoryRecord, changes: Mapping[str, Any], at: datetime) -> M
         values["kind"] = Kind(values["kind"])
     if "state" in values:
         values["state"] = State(values["state"])
-    return replace(record, **values, updated_at=at, version=record.version + 1)
+    return replace(
+        record, **values, updated_at=max(at, record.updated_at), version=record.version + 1
+    )
 
 
 def before_text(old: MemoryRecord, changes: Mapping[str, Any]) -> str:

@@ -171,7 +171,7 @@ class Writing:
         if (new.text, new.speaker) != (old.text, old.speaker):
             held.spoken_anew, held.pieces = True, {}
         held.pieces |= _by_embedder(action.pieces)
-        told = (action.verb, micros(action.at), action.actor, action.reason)
+        told = (action.verb, micros(new.updated_at), action.actor, action.reason)
         before = before_text(old, action.changes)
         held.history.append((held.key, new.version, *told, before))
         self._changed.append((held.partition, held.key))

@@ -138,7 +138,7 @@ class Writing:
         self._rewrite(row, old, new)
         spoken_anew = (new.text, new.speaker) != (old.text, old.speaker)
         self._placing.replace(key, action.pieces, text_changed=spoken_anew)
-        told = (action.verb, micros(action.at), action.actor, action.reason)
+        told = (action.verb, micros(new.updated_at), action.actor, action.reason)
         before = before_text(old, action.changes)
         self._execute(sql("insert_history"), (key, new.version, *told, before))
         self._rest(key, old, new)
