@@ -171,3 +171,13 @@ def test_purging_finds_what_was_written_while_another_handle_erases(opener: Open
         assert left == []
         mine.forget(user_id="ana", erase=True)
         assert mine.count(user_id="ana") == 0
+
+
+def test_pages_from_the_oldest_on_stay_while_others_add(opener: Open) -> None:
+    mine, other = opener(), opener()
+    ids, seen = fill(mine, 30), list[str]()
+    for at in range(0, 30, 10):
+        page = mine.find(user_id="ana", limit=10, offset=at, newest_first=False)
+        seen += [one.id for one in page]
+        fill(other, 3)
+    assert seen == ids

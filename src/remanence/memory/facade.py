@@ -577,7 +577,12 @@ class Memory(OpenMemory):
         include_shared: bool = False,
         all_users: bool = False,
     ) -> list[MemoryRecord]:
-        """Memories that satisfy conditions, by when they happened; no ranking."""
+        """Memories that satisfy conditions, by when they happened, ties by insertion; no ranking.
+
+        Each page is of its own moment: what others add at the front moves the later ones by as
+        many, so one may come twice. With `newest_first=False` new memories come last, and pages
+        stay as they are while nobody removes or backdates.
+        """
         check_limit(limit)
         if isinstance(offset, bool) or not isinstance(offset, int) or not 0 <= offset < 2**63:
             raise InvalidInput(f"offset must be a whole number, 0 or more; got {offset!r}.")
