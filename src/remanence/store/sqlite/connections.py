@@ -36,6 +36,7 @@ class Connections:
         self._idle: list[apsw.Connection] = []
         self._readers = 0
         self._writer: apsw.Connection | None = None
+        self._file: tuple[int, int] | None = None  # device and number of what the writer has open
         self._closed = False
         self._forking = False
         self._stranded = False
@@ -60,6 +61,7 @@ class Connections:
     def writing(self) -> Iterator[apsw.Connection]:
         """The writer inside a transaction, which commits at the end or never was."""
         with self.alone() as connection:
+            self._check_there()
             connection.execute("BEGIN IMMEDIATE")
             try:
                 self._check_schema(connection)
@@ -87,6 +89,7 @@ class Connections:
             self._check_usable()
             if self._writer is None:
                 self._writer = open_writer(self.path, self.settings)
+                self._file = self._found()
             with translated(self.path):
                 yield self._writer
         finally:
@@ -157,6 +160,23 @@ class Connections:
         self._idle, self._writer = [], None
         for connection in open_ones:
             connection.close()
+
+    def _check_there(self) -> None:
+        """Refuse to write to a file that nobody could open again."""
+        if self._file is not None and self._found() != self._file:
+            raise StoreError(
+                f"{self.path} was deleted, moved or replaced while it was open: nothing was "
+                "written. Put it back, or close the store and open it anew."
+            )
+
+    def _found(self) -> tuple[int, int] | None:
+        if self.in_memory or self.settings.vfs is not None:
+            return None
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
     def _check_usable(self) -> None:
         if self._closed:

@@ -36,6 +36,10 @@ _FULL = (
 _DAMAGED = (
     "{where} is damaged or not a Remanence store ({error}); run `rem doctor`, or restore a backup."
 )
+_UNSEEN = (
+    "{where} could not be read whole ({error}). Often too many files are open: raise the limit "
+    "(`ulimit -n`) and try again; else run `rem doctor`."
+)
 _MEANINGS: list[tuple[tuple[type[apsw.Error], ...], type[RemanenceError], str]] = [
     (
         (apsw.BusyError, apsw.LockedError),
@@ -80,6 +84,8 @@ def _meaning(error: apsw.Error) -> tuple[type[RemanenceError], str]:
         return StoreFull, _FULL
     if extended == apsw.SQLITE_IOERR_SHORT_READ:
         return StoreCorrupt, _DAMAGED  # the file ends before its pages do
+    if isinstance(error, apsw.SQLError) and "no such table" in str(error):
+        return StoreError, _UNSEEN  # without a descriptor for the log its tables are not seen
     for kinds, ours, message in _MEANINGS:
         if isinstance(error, kinds):
             return ours, message

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import apsw
 
-from remanence.errors import ConfigError, StoreError, StoreVersion
+from remanence.errors import ConfigError, StoreCorrupt, StoreError, StoreVersion
 from remanence.store.sqlite.faults import translated
 from remanence.store.sqlite.keys import check_fits, unlock
 from remanence.store.sqlite.words import register
@@ -26,6 +26,7 @@ _SYNCHRONOUS = {"OFF": 0, "NORMAL": 1, "FULL": 2}
 _WAL_BYTES_KEPT = 8 << 20
 _INCREMENTAL = 2
 _BEGINNINGS = 5
+_SMALLEST_PAGE = 512  # sqlite.org/fileformat2.html
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,14 +61,21 @@ def check_library(version: Callable[[], str] = apsw.sqlite_lib_version) -> None:
 def create_file(path: str) -> None:
     """Make the file and its directory if they are missing; only the owner may read the file."""
     if path == IN_MEMORY:
-        return
+        return None
     try:
         if os.path.exists(path):
-            return  # closing a handle of ours on it would end the locks of its connections here
+            # Closing a handle of ours on it would end the locks of its connections here.
+            return _check_size(path)
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         create(path, exclusive=False)
     except (OSError, ValueError) as error:
         raise StoreError(f"{path!r} cannot be opened ({error}); check the path.") from error
+
+
+def _check_size(path: str) -> None:
+    """Refuse a file too short for a page, which SQLite would take for a new one."""
+    if 0 < (size := os.path.getsize(path)) < _SMALLEST_PAGE:
+        raise StoreCorrupt(f"{path} has {size} bytes, which is no database; restore a backup.")
 
 
 def begin_file(path: str, settings: Settings) -> None:

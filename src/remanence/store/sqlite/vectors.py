@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import apsw
 import numpy as np
 
+from remanence.errors import StoreCorrupt
 from remanence.model.embedding import Fingerprint
 from remanence.model.memory import MemoryRecord
 from remanence.model.write import Pieces
@@ -62,6 +63,8 @@ class SqliteVectors:
             with self._database.reading() as connection:
                 places = _places(keys[at : at + _CHUNK], embedder)
                 found = fetch_all(connection, "vectors_of", (places,))
+            if not all(isinstance(vector, bytes) for _, _, vector in found):
+                raise StoreCorrupt(f"{self._database.path} lost vectors; run `rem doctor`.")
             vectors = opened([vector for _, _, vector in found], fingerprint.dimension)
             for (key, part, _), vector in zip(found, vectors, strict=True):
                 yield key, part, vector
