@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from httpx._config import DEFAULT_TIMEOUT_CONFIG
+from hypothesis import HealthCheck, settings
 
 from remanence import Memory
 from remanence.config import load_settings
@@ -26,6 +27,18 @@ pytest_plugins = ["remanence.testing.services.fixtures"]
 # A call that names no limit gives up after five seconds otherwise: a busy machine is no hang.
 for _part in DEFAULT_TIMEOUT_CONFIG.as_dict():
     setattr(DEFAULT_TIMEOUT_CONFIG, _part, HANG_S)
+# How many lives a state machine leads: many with REMANENCE_SOAK=1. No busy machine fails them.
+for name, lives in {"test": 40, "soak": 1000}.items():
+    settings.register_profile(
+        name,
+        max_examples=lives,
+        stateful_step_count=50,
+        deadline=None,
+        print_blob=True,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+soaking = os.environ.get("REMANENCE_SOAK") == "1"
+settings.register_profile("machine", settings.get_profile("soak" if soaking else "test"))
 
 
 @pytest.fixture(scope="session")

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import ClassVar
 
-import psycopg
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 
 from remanence.ports.store import Store
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.services.postgres import Databases
+from remanence.testing.services.database_pool import DatabasePool
 from remanence.testing.store import Reopen, StoreMachine, StoreSuite
 
 
@@ -51,31 +52,6 @@ class TestSqliteStoreInMemory(StoreSuite):
         return lambda store: store
 
 
-@pytest.fixture(scope="module")
-def database(postgres: Databases) -> Iterator[str]:
-    """One database for the whole module; who uses it empties it first."""
-    url = postgres.database()
-    PostgresStore(url).close()
-    yield url
-    postgres.drop(url)
-
-
-def emptied(url: str) -> str:
-    """The database without a row of any tenant; tables and numbers stay as they are."""
-    with psycopg.connect(url) as connection:
-        walled = connection.execute(
-            "SELECT c.relname FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid"
-            " WHERE a.attname = 'tenant' AND c.relkind IN ('r', 'p') AND NOT c.relispartition"
-        ).fetchall()
-        for (tenant,) in connection.execute("SELECT id::text FROM tenants").fetchall():
-            connection.execute("SELECT set_config('remanence.tenant', %s, true)", (tenant,))
-            for (name,) in walled:
-                connection.execute(f"DELETE FROM {name}")
-        connection.execute("DELETE FROM tenants")
-        connection.execute("DELETE FROM embedders")
-    return url
-
-
 class TestPostgresStore(StoreSuite):
     @pytest.fixture
     def opened(self) -> Iterator[list[Store]]:
@@ -85,27 +61,22 @@ class TestPostgresStore(StoreSuite):
             store.close()
 
     @pytest.fixture
-    def store(self, database: str, opened: list[Store]) -> Store:
-        opened.append(PostgresStore(emptied(database)))
+    def store(self, postgres_url: str, opened: list[Store]) -> Store:
+        opened.append(PostgresStore(postgres_url))
         return opened[-1]
 
     @pytest.fixture
-    def reopen(self, database: str, opened: list[Store]) -> Reopen:
+    def reopen(self, postgres_url: str, opened: list[Store]) -> Reopen:
         def reopen(store: Store) -> Store:
             store.close()
-            opened.append(PostgresStore(database))
+            opened.append(PostgresStore(postgres_url))
             return opened[-1]
 
         return reopen
 
 
-MACHINE = settings(
-    max_examples=200,
-    stateful_step_count=50,
-    deadline=None,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+MACHINE = settings.get_profile("machine")
+HANGS = pytest.mark.timeout(MACHINE.max_examples * 60)  # an example takes about one second
 
 
 class SqliteMachine(StoreMachine):
@@ -113,21 +84,28 @@ class SqliteMachine(StoreMachine):
         return SqliteStore(":memory:")
 
 
-TestSqliteMachine = SqliteMachine.TestCase
-TestSqliteMachine.settings = MACHINE
+@HANGS
+class TestSqliteMachine(SqliteMachine.TestCase):
+    settings = MACHINE
 
 
 class PostgresMachine(StoreMachine):
-    url = ""
+    pool: ClassVar[DatabasePool]
 
     def open_store(self) -> Store:
-        return PostgresStore(emptied(self.url))
+        self.lent = ExitStack()
+        return PostgresStore(self.lent.enter_context(self.pool.lent()))
+
+    def teardown(self) -> None:
+        with self.lent:
+            super().teardown()
 
 
-@pytest.mark.usefixtures("machine_database")
+@HANGS
+@pytest.mark.usefixtures("machine_pool")
 class TestPostgresMachine(PostgresMachine.TestCase):
     settings = MACHINE
 
     @pytest.fixture
-    def machine_database(self, database: str) -> None:
-        PostgresMachine.url = database
+    def machine_pool(self, postgres_pool: DatabasePool) -> None:
+        PostgresMachine.pool = postgres_pool

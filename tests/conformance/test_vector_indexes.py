@@ -11,6 +11,7 @@ from remanence.errors import IndexUnavailable
 from remanence.index.bits import BitsIndex
 from remanence.index.chroma import ChromaEngine
 from remanence.index.follower import Engine, FollowingIndex
+from remanence.index.follower.following import MANY
 from remanence.index.qdrant import QdrantEngine
 from remanence.model.embedding import FloatArray, quantised
 from remanence.model.write import Piece, Pieces
@@ -23,6 +24,10 @@ from remanence.testing.following import FollowedPieces
 from remanence.testing.patience import HANG_S
 from remanence.testing.services.shared import Running
 from remanence.testing.vector_index import FINGERPRINT, OpenIndex, PieceSource, VectorIndexSuite
+
+# More than a follower scores one by one, so that the engine is asked. How it fares with a large
+# partition is its own affair, and seen once for each engine.
+FEW = MANY + 200
 
 
 class TestBitsIndex(VectorIndexSuite):
@@ -107,6 +112,8 @@ class TestQdrantIndex(FollowingSuite):
 
 
 class TestQdrantIndexOnACluster(FollowingSuite):
+    large = FEW
+
     @pytest.fixture
     def make_engine(self, qdrant_cluster: Running) -> Callable[[], Engine]:
         return lambda: QdrantEngine(qdrant_cluster.urls, timeout_s=HANG_S, replicas=2)
@@ -119,6 +126,8 @@ class TestChromaIndexInAFolder(FollowingSuite):
 
 
 class TestChromaIndexOnAServer(FollowingSuite):
+    large = FEW
+
     @pytest.fixture
     def make_engine(self, chroma_url: str) -> Callable[[], Engine]:
         return lambda: ChromaEngine(chroma_url, timeout_s=HANG_S)

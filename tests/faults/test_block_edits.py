@@ -15,7 +15,6 @@ from remanence.model.document import Shelf
 from remanence.model.scope import Reach
 from remanence.remember.past import COMPARED
 from remanence.testing.program import Program
-from remanence.testing.services.postgres import Databases
 
 PROCESSES = 4
 EDITS = 50
@@ -23,15 +22,11 @@ KILLED_AFTER = 25
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where a memory is kept that several processes open."""
     if request.param == "sqlite":
-        yield str(tmp_path / "memory.db")
-        return
-    databases: Databases = request.getfixturevalue("postgres")
-    url = databases.database()
-    yield url
-    databases.drop(url)
+        return str(tmp_path / "memory.db")
+    return str(request.getfixturevalue("postgres_url"))
 
 
 EDITOR = """

@@ -8,7 +8,6 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ from remanence.model.memory import MemoryRecord
 from remanence.remember.lineage import SOURCES
 from remanence.testing.patience import HANG_S
 from remanence.testing.program import Program
-from remanence.testing.services.postgres import Databases
 
 WHOSE: dict[str, Any] = {"user_id": "ana", "session_id": "s1"}
 WINDOW = {"window_messages": 8, "window_tokens": 400}
@@ -45,14 +43,10 @@ def speaker(place: str, name: str, count: int) -> Program:
 
 
 @pytest.fixture(params=["file", "postgres"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "file":
-        yield str(tmp_path / "memory.db")
-        return
-    databases: Databases = request.getfixturevalue("postgres")
-    url = databases.database()
-    yield url
-    databases.drop(url)
+        return str(tmp_path / "memory.db")
+    return str(request.getfixturevalue("postgres_url"))
 
 
 def segments(memory: Memory) -> list[MemoryRecord]:

@@ -33,7 +33,6 @@ from remanence.recall.ask import where_of
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
 from remanence.testing.program import Program
-from remanence.testing.services.postgres import Databases
 from remanence.testing.services.valkey import Valkey
 from remanence.testing.store_suites.making import add, memory
 
@@ -91,14 +90,6 @@ class Bench:
         self.ticking.now += 1.01
 
 
-@pytest.fixture(scope="module")
-def database(postgres: Databases) -> Iterator[str]:
-    url = postgres.database()
-    PostgresStore(url).close()
-    yield url
-    postgres.drop(url)
-
-
 @pytest.fixture(params=["sqlite", "postgres"])
 def bench(
     request: pytest.FixtureRequest, private_valkey: MakeValkey, tmp_path: Path
@@ -106,7 +97,7 @@ def bench(
     if request.param == "sqlite":
         store: Store = SqliteStore(tmp_path / "memory.db", durability="normal")
     else:
-        store = PostgresStore(request.getfixturevalue("database"))
+        store = PostgresStore(request.getfixturevalue("postgres_database"))
     server = private_valkey(durable=True)
     with closing(store):
         yield Bench(store, server, FixedClock(NOW), Ticking(), f"t{uuid4().hex}")

@@ -20,7 +20,6 @@ from remanence.ports.language_model import Reply
 from remanence.recall.columns import KINDS
 from remanence.remember.lineage import SOURCES
 from remanence.testing.reaching import Afar, afar
-from remanence.testing.services.postgres import Databases
 from remanence.text.fences import Fence, fenced
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -47,9 +46,7 @@ def opened(kept_in: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iter
             return
         place: str | Path = tmp_path / "memory.db"
         if kept_in == "postgres":
-            databases: Databases = request.getfixturevalue("postgres")
-            place = databases.database()
-            stack.callback(databases.drop, place)
+            place = request.getfixturevalue("postgres_url")
         yield lambda **settings: stack.enter_context(
             Memory(place, clock=FixedClock(START), **WINDOW, **settings)
         )

@@ -24,21 +24,11 @@ from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
 from remanence.testing.program import Program
 from remanence.testing.reaching import Afar, afar
-from remanence.testing.services.postgres import Databases
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
 SERVED = {"facts"}
 new_id = IdMaker()
-
-
-@pytest.fixture(scope="module")
-def database(postgres: Databases) -> Iterator[str]:
-    """One database for the module; every test has a tenant of its own in it."""
-    url = postgres.database()
-    PostgresStore(url).close()
-    yield url
-    postgres.drop(url)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +47,7 @@ def store(kept_in: str, request: pytest.FixtureRequest) -> Iterator[Store]:
     if kept_in == "sqlite":
         opened = SqliteStore(":memory:")
     else:
-        opened = PostgresStore(request.getfixturevalue("database"))
+        opened = PostgresStore(request.getfixturevalue("postgres_database"))
     yield opened
     opened.close()
 
@@ -674,8 +664,8 @@ class TestTogether:
         assert [len(one.claims) for one in found] == [6, 6, 6, 6]
         assert {one.id for one in found} <= {one.id for one in made}
 
-    def test_processes_that_state_at_once(self, tmp_path: Path, database: str) -> None:
-        for where in (str(tmp_path / "facts.db"), database):
+    def test_processes_that_state_at_once(self, tmp_path: Path, postgres_database: str) -> None:
+        for where in (str(tmp_path / "facts.db"), postgres_database):
             tenant = f"tenant {uuid4()}"
             started = [Program(STATING, where, tenant, number) for number in range(2)]
             assert [one.ended() for one in started] == [0, 0]

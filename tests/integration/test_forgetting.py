@@ -21,7 +21,6 @@ from remanence.remember.lineage import MERGED_INTO, SUMMARISES
 from remanence.sleep.forgetting import Erasing, Forgetting, forecast
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.services.postgres import Databases
 from remanence.testing.store_suites.making import add, memory, revise, texts, write
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -31,13 +30,11 @@ ALL = SleepPolicy(cap=1)
 
 
 @pytest.fixture(scope="module")
-def server(postgres: Databases) -> Iterator[Store]:
+def server(postgres_database: str) -> Iterator[Store]:
     """One database for all tests here, each of which leaves it empty."""
-    url = postgres.database()
-    store = PostgresStore(url)
+    store = PostgresStore(postgres_database)
     yield store
     store.close()
-    postgres.drop(url)
 
 
 @pytest.fixture(params=["file", "postgres"])

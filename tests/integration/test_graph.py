@@ -32,21 +32,11 @@ from remanence.ports.store import Store
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
 from remanence.testing.reaching import Afar, afar
-from remanence.testing.services.postgres import Databases
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
 SERVED = {"graph"}
 new_id = IdMaker()
-
-
-@pytest.fixture(scope="module")
-def database(postgres: Databases) -> Iterator[str]:
-    """One database for the module; every test has a tenant of its own in it."""
-    url = postgres.database()
-    PostgresStore(url).close()
-    yield url
-    postgres.drop(url)
 
 
 @pytest.fixture
@@ -63,7 +53,7 @@ def store(kept_in: str, request: pytest.FixtureRequest, tmp_path: Path) -> Itera
     if kept_in == "sqlite":
         opened = SqliteStore(tmp_path / "memory.db", durability="normal")
     else:
-        opened = PostgresStore(request.getfixturevalue("database"))
+        opened = PostgresStore(request.getfixturevalue("postgres_database"))
     yield opened
     opened.close()
 

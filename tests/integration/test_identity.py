@@ -18,19 +18,10 @@ from remanence.model.scope import Reach
 from remanence.ports.store import Store
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.services.postgres import Databases
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 NAMES = ("Ana", "Ana Souza", "Ana Souza Lima", "Ana Lima", "Dr. Ana Souza", "Prof. Ana Souza",
          "Bob", "Bob Lee", "Mr Lee", "Annie", "Ana Hotel")  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def database(postgres: Databases) -> Iterator[str]:
-    url = postgres.database()
-    PostgresStore(url).close()
-    yield url
-    postgres.drop(url)
 
 
 @pytest.fixture(params=["sqlite", "postgres"], scope="module")
@@ -39,7 +30,7 @@ def store(request: pytest.FixtureRequest) -> Iterator[Store]:
     if request.param == "sqlite":
         opened = SqliteStore(":memory:")
     else:
-        opened = PostgresStore(request.getfixturevalue("database"))
+        opened = PostgresStore(request.getfixturevalue("postgres_database"))
     yield opened
     opened.close()
 

@@ -13,7 +13,7 @@ import pytest
 from remanence import Memory, RemanenceError
 from remanence.aio import verbs
 from remanence.model.erasure import Erasure
-from remanence.testing.services.postgres import Databases
+from remanence.testing.services.database_pool import DatabasePool
 
 CANARY = "zyzzogeton"
 TEXT = f"The {CANARY} vault code is quixotry"
@@ -83,13 +83,13 @@ def place(
     if request.param == "file":
         yield {"database": tmp_path_factory.mktemp("isolation") / "memory.db"}
         return
-    databases: Databases = request.getfixturevalue("postgres")
-    settings: dict[str, Any] = {"database": databases.database()}
+    settings: dict[str, Any] = {}
     if request.param == "everything":
         settings |= {"index": "qdrant", "index_url": request.getfixturevalue("qdrant").url}
         settings |= {"cache_url": request.getfixturevalue("valkey").url}
-    yield settings
-    databases.drop(settings["database"])
+    pool: DatabasePool = request.getfixturevalue("postgres_pool")
+    with pool.lent() as url:
+        yield settings | {"database": url}
 
 
 @pytest.fixture(scope="module")

@@ -20,20 +20,11 @@ from remanence.model.scope import Reach
 from remanence.ports.store import Store
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.services.postgres import Databases
 from remanence.testing.store_suites.saying import claim, entity
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
 new_id = IdMaker()
-
-
-@pytest.fixture(scope="module")
-def database(postgres: Databases) -> Iterator[str]:
-    url = postgres.database()
-    PostgresStore(url).close()
-    yield url
-    postgres.drop(url)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -42,7 +33,7 @@ def store(request: pytest.FixtureRequest) -> Iterator[Store]:
     if request.param == "sqlite":
         opened = SqliteStore(":memory:")
     else:
-        opened = PostgresStore(request.getfixturevalue("database"))
+        opened = PostgresStore(request.getfixturevalue("postgres_database"))
     yield opened
     opened.close()
 

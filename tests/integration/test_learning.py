@@ -12,7 +12,6 @@ import pytest
 from remanence import Memory
 from remanence.clock import FixedClock
 from remanence.errors import InvalidInput
-from remanence.testing.services.postgres import Databases
 
 NOW = datetime(2024, 6, 15, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -26,15 +25,10 @@ def clock() -> FixedClock:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: FixedClock) -> Iterator[Memory]:
-    if request.param == "sqlite":
-        with Memory(tmp_path / "memory.db", clock=clock) as opened:
-            yield opened
-        return
-    databases: Databases = request.getfixturevalue("postgres")
-    url = databases.database()
-    with Memory(url, clock=clock) as opened:
+    is_file = request.param == "sqlite"
+    place = tmp_path / "memory.db" if is_file else request.getfixturevalue("postgres_url")
+    with Memory(place, clock=clock) as opened:
         yield opened
-    databases.drop(url)
 
 
 def _said(memory: Memory, text: str, **more: Any) -> str:

@@ -15,7 +15,6 @@ from remanence.model.document import Address, Shelf
 from remanence.model.knowledge import Standing
 from remanence.model.memory import Kind, MemoryRecord
 from remanence.testing.poisoning import LIFE, flood, injections, planted
-from remanence.testing.services.postgres import Databases
 
 HER: dict[str, Any] = {"user_id": "sunniva"}
 LOW = 0.2
@@ -43,16 +42,10 @@ class Ticking:
 
 
 @pytest.fixture(scope="module", params=["file", "postgres"])
-def database(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
+def database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
     if request.param == "file":
-        yield str(tmp_path_factory.mktemp("poisoning") / "memory.db")
-        return
-    server: Databases = request.getfixturevalue("postgres")
-    url = server.database()
-    yield url
-    server.drop(url)
+        return str(tmp_path_factory.mktemp("poisoning") / "memory.db")
+    return str(request.getfixturevalue("postgres_database"))
 
 
 def lived(database: str, tenant: str, much: int = len(LIFE)) -> tuple[Memory, Ticking]:

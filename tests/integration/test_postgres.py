@@ -71,8 +71,7 @@ def store(postgres_url: str) -> Iterator[PostgresStore]:
 @pytest.fixture
 def admin(postgres: Databases, postgres_url: str) -> Iterator[psycopg.Connection]:
     """The administrator, in the test's own database."""
-    parts = urlsplit(postgres.admin_url)._replace(path=urlsplit(postgres_url).path)
-    with psycopg.connect(parts.geturl(), autocommit=True) as connection:
+    with psycopg.connect(postgres.admin_at(postgres_url), autocommit=True) as connection:
         yield connection
 
 
@@ -84,6 +83,10 @@ def refusal(url: str, **options: object) -> RemanenceError:
 
 
 class TestFitness:
+    @pytest.fixture
+    def postgres_url(self, bare_postgres_url: str) -> str:
+        return bare_postgres_url
+
     def test_a_superuser_is_refused(self, admin: psycopg.Connection, postgres: Databases) -> None:
         refused = refusal(postgres.admin_url)
         assert isinstance(refused, ConfigError)
@@ -173,6 +176,10 @@ class TestFitness:
 
 
 class TestMigrations:
+    @pytest.fixture
+    def postgres_url(self, bare_postgres_url: str) -> str:
+        return bare_postgres_url
+
     def test_many_open_an_empty_database_at_once(self, postgres_url: str) -> None:
         with ThreadPoolExecutor(6) as pool:
             stores = list(pool.map(lambda _: PostgresStore(postgres_url), range(6)))

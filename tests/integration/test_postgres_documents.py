@@ -11,7 +11,6 @@ from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -49,8 +48,7 @@ def store(postgres_url: str) -> Iterator[PostgresStore]:
 @pytest.fixture
 def admin(postgres: Databases, postgres_url: str) -> Iterator[psycopg.Connection]:
     """The administrator, in the test's own database."""
-    parts = urlsplit(postgres.admin_url)._replace(path=urlsplit(postgres_url).path)
-    with psycopg.connect(parts.geturl(), autocommit=True) as connection:
+    with psycopg.connect(postgres.admin_at(postgres_url), autocommit=True) as connection:
         yield connection
 
 
@@ -220,19 +218,19 @@ class TestCopies:
             restore(tmp_path / "copy", spare)
 
     def test_a_store_and_a_copy_from_before_documents_are_brought_up_to_date(
-        self, postgres_url: str, spare: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, bare_postgres_url: str, spare: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with monkeypatch.context() as older:
             older.setattr(schema, "migrations", lambda: migrations()[:1])
-            store = PostgresStore(postgres_url)
-            with psycopg.connect(postgres_url, autocommit=True) as own, lent(own.execute):
+            store = PostgresStore(bare_postgres_url)
+            with psycopg.connect(bare_postgres_url, autocommit=True) as own, lent(own.execute):
                 (record,) = add(store, memory("x", session_id="s"))
             store.backup(tmp_path / "copy")
             store.close()
         with zipfile.ZipFile(tmp_path / "copy") as file:
             assert b"editions" not in file.read("manifest.json")
         restore(tmp_path / "copy", spare)
-        for url in (postgres_url, spare):
+        for url in (bare_postgres_url, spare):
             store = PostgresStore(url)
             assert store.schema == len(migrations())
             assert store.find(Reach(tenant="t", session_id="s")) == [record]
@@ -241,11 +239,11 @@ class TestCopies:
             store.close()
 
 
-def test_a_strangers_table_of_documents_is_left_alone(postgres_url: str) -> None:
-    with psycopg.connect(postgres_url) as connection:
+def test_a_strangers_table_of_documents_is_left_alone(bare_postgres_url: str) -> None:
+    with psycopg.connect(bare_postgres_url) as connection:
         connection.execute("CREATE TABLE documents (x text)")
     with pytest.raises(StoreCorrupt, match="documents"):
-        PostgresStore(postgres_url)
+        PostgresStore(bare_postgres_url)
 
 
 def test_discarded_bytes_are_gone_from_the_tables_after_compact(

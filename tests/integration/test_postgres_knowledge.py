@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -51,8 +50,7 @@ def store(postgres_url: str) -> Iterator[PostgresStore]:
 @pytest.fixture
 def admin(postgres: Databases, postgres_url: str) -> Iterator[psycopg.Connection]:
     """The administrator, in the test's own database."""
-    parts = urlsplit(postgres.admin_url)._replace(path=urlsplit(postgres_url).path)
-    with psycopg.connect(parts.geturl(), autocommit=True) as connection:
+    with psycopg.connect(postgres.admin_at(postgres_url), autocommit=True) as connection:
         yield connection
 
 
@@ -337,19 +335,19 @@ class TestCopies:
             restore(tmp_path / "copy", spare)
 
     def test_a_store_and_a_copy_from_before_knowledge_are_brought_up_to_date(
-        self, postgres_url: str, spare: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, bare_postgres_url: str, spare: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with monkeypatch.context() as older:
             older.setattr(schema, "migrations", lambda: migrations()[:2])
-            store = PostgresStore(postgres_url)
-            with psycopg.connect(postgres_url, autocommit=True) as own, lent(own.execute):
+            store = PostgresStore(bare_postgres_url)
+            with psycopg.connect(bare_postgres_url, autocommit=True) as own, lent(own.execute):
                 (record,) = add(store, memory("x"))
             store.backup(tmp_path / "copy")
             store.close()
         with zipfile.ZipFile(tmp_path / "copy") as file:
             assert b"entities" not in file.read("manifest.json")
         restore(tmp_path / "copy", spare)
-        for url in (postgres_url, spare):
+        for url in (bare_postgres_url, spare):
             store = PostgresStore(url)
             assert store.schema == len(migrations())
             store.know("t", [ANA], [claim(ANA, "is", "x")], [mention(record, ANA)])

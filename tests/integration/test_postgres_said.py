@@ -32,17 +32,17 @@ def spare(postgres: Databases) -> Iterator[str]:
 
 
 def test_a_store_and_a_copy_of_the_schema_before_learn_what_their_texts_speak_of(
-    postgres_url: str, spare: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bare_postgres_url: str, spare: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as older:
         older.setattr(schema, "migrations", lambda: migrations()[:3])
-        store = PostgresStore(postgres_url, words=BEFORE)
-        with psycopg.connect(postgres_url, autocommit=True) as own, lent(own.execute):
+        store = PostgresStore(bare_postgres_url, words=BEFORE)
+        with psycopg.connect(bare_postgres_url, autocommit=True) as own, lent(own.execute):
             add(store, *map(memory, TEXTS))
         store.backup(tmp_path / "copy")
         store.close()
     restore(tmp_path / "copy", spare)
-    for url in (postgres_url, spare):
+    for url in (bare_postgres_url, spare):
         store = PostgresStore(url)
         assert store.schema == len(migrations())
         assert said(store) == SAID
@@ -52,28 +52,28 @@ def test_a_store_and_a_copy_of_the_schema_before_learn_what_their_texts_speak_of
         store.close()
 
 
-def test_a_rebuild_of_the_terms_recounts_the_days_of_every_tenant(postgres_url: str) -> None:
-    store = PostgresStore(postgres_url, words=BEFORE)
+def test_a_rebuild_of_the_terms_recounts_the_days_of_every_tenant(bare_postgres_url: str) -> None:
+    store = PostgresStore(bare_postgres_url, words=BEFORE)
     forged = "UPDATE memories SET said_from = 7, said_to = 8, flags = 0"
     for tenant in ("t", "other"):
         add(store, *[memory(text, tenant) for text in TEXTS])
         store._database.write(tenant, lambda session: session.execute(forged, ()))
         assert said(store, tenant) == [(7, 8)] * 3
     store.close()
-    store = PostgresStore(postgres_url)
+    store = PostgresStore(bare_postgres_url)
     assert said(store) == SAID
     assert said(store, "other") == SAID
     store.close()
 
 
 def test_a_row_whose_time_is_damaged_does_not_keep_the_store_from_opening(
-    postgres_url: str,
+    bare_postgres_url: str,
 ) -> None:
-    store = PostgresStore(postgres_url, words=BEFORE)
+    store = PostgresStore(bare_postgres_url, words=BEFORE)
     add(store, memory("yesterday"), memory("yesterday"))
     forged = "UPDATE memories SET happened_at = 9223372036854775807 WHERE key = 1"
     store._database.write("t", lambda session: session.execute(forged, ()))
     store.close()
-    store = PostgresStore(postgres_url)
+    store = PostgresStore(bare_postgres_url)
     assert said(store) == [(0, 0), SAID[0]]
     store.close()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from uuid import uuid4
 
@@ -21,9 +23,12 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from remanence.errors import StoreUnavailable
+from remanence.store.postgres import PgVectorIndex, PostgresStore
 from remanence.testing.patience import HANG_S
 from remanence.testing.services import process, qdrant
 from remanence.testing.services.chroma import Chroma
+from remanence.testing.services.database_pool import DatabasePool, schema_of
 from remanence.testing.services.loopback import free_ports
 from remanence.testing.services.postgres import Databases, Postgres
 from remanence.testing.services.process import (
@@ -36,6 +41,7 @@ from remanence.testing.services.process import (
 from remanence.testing.services.qdrant import Qdrant
 from remanence.testing.services.shared import Run, Running, short_folder
 from remanence.testing.services.valkey import Valkey
+from remanence.testing.store_suites.making import FINGERPRINT, add, memory, pieces
 
 CHROMA = "/api/v2/tenants/default_tenant/databases/default_database/collections"
 
@@ -47,6 +53,20 @@ def gone(service: Service) -> bool:
             if client.connect_ex(("127.0.0.1", one.launch.port)) == 0:
                 return False
     return all(ended(one.pid, 0) for one in service.processes)
+
+
+def held(postgres: Databases, url: str) -> dict[str, object]:
+    """Every row but what makes a store unlike others, every number, every graph of vectors."""
+    with psycopg.connect(postgres.admin_at(url)) as admin:
+        tables = admin.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+        rows = {
+            name: sorted(admin.execute(f"SELECT t::text FROM {name} AS t").fetchall())
+            for (name,) in tables.fetchall()
+        }
+        rows["meta"] = [row for row in rows["meta"] if not re.match(r"\((ident|digest)", row[0])]
+        numbers = admin.execute("SELECT sequencename, last_value FROM pg_sequences").fetchall()
+        graphs = admin.execute("SELECT indexdef FROM pg_indexes WHERE indexdef ~ 'hnsw'")
+        return rows | {"numbers": dict(numbers), "graphs": graphs.fetchall()}
 
 
 class TestPostgres:
@@ -83,6 +103,66 @@ class TestPostgres:
             postgres.drop(second)
             with pytest.raises(psycopg.OperationalError):
                 session.execute("SELECT 1")
+
+    def test_a_database_that_is_lent_again_is_as_new(
+        self, postgres: Databases, postgres_pool: DatabasePool
+    ) -> None:
+        with postgres_pool.lent() as url, closing(PostgresStore(url)) as store:
+            identity, before = store.identity, held(postgres, url)
+            add(store, memory("secret"), made=pieces(1))
+            assert PgVectorIndex(store, FINGERPRINT).built(60)
+            after = held(postgres, url)
+            assert all(before[name] != after[name] for name in ("tenants", "numbers", "graphs"))
+        with postgres_pool.lent() as again:
+            assert held(postgres, again) == before
+            with pytest.raises(StoreUnavailable):
+                PostgresStore(url)
+            with closing(PostgresStore(again)) as store:
+                assert store.identity != identity
+                assert store.tenants() == []
+
+    def test_a_session_ends_with_the_loan(self, postgres_pool: DatabasePool) -> None:
+        with postgres_pool.lent() as url:
+            session = psycopg.connect(url)
+        with closing(session), pytest.raises(psycopg.OperationalError):
+            session.execute("SELECT 1")
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            "CREATE TABLE mine ()",
+            "DROP INDEX links_by_target",
+            "ALTER TABLE memories_3 NO FORCE ROW LEVEL SECURITY",
+            "ALTER TABLE links ADD more text",
+            "ALTER TABLE links ALTER strength SET DEFAULT 7",
+            "DROP POLICY wall ON links",
+            "CREATE FUNCTION mine() RETURNS int LANGUAGE sql RETURN 1",
+            "CREATE SCHEMA mine",
+            "GRANT SELECT ON links TO public",
+            "ALTER SEQUENCE memory_keys INCREMENT 2",
+            "UPDATE pg_extension SET extversion = '0.1'",
+            "DO $$ BEGIN"
+            " EXECUTE format('ALTER DATABASE %I SET jit = on', current_database());"
+            " END $$",
+        ],
+    )
+    def test_a_change_of_the_schema_is_seen(
+        self, postgres: Databases, postgres_url: str, change: str
+    ) -> None:
+        with psycopg.connect(postgres.admin_at(postgres_url)) as admin:
+            before = schema_of(admin)
+            assert schema_of(admin) == before
+            admin.execute(change)
+            assert schema_of(admin) != before
+            admin.rollback()
+            assert schema_of(admin) == before
+
+    def test_a_database_with_another_schema_is_not_lent_again(self, postgres: Databases) -> None:
+        with closing(DatabasePool(postgres)) as pool:
+            with pool.lent() as url, psycopg.connect(url) as session:
+                session.execute("CREATE TABLE mine ()")
+            with pool.lent() as url, psycopg.connect(url) as session:
+                assert session.execute("SELECT to_regclass('mine')").fetchone() == (None,)
 
     def test_a_kill_loses_no_commit(self, private_postgres: Callable[..., Postgres]) -> None:
         server = private_postgres()

@@ -29,7 +29,6 @@ from remanence.recall.ask import where_of
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
 from remanence.testing.program import Program
-from remanence.testing.services.postgres import Databases
 from remanence.testing.services.shared import Running
 from remanence.testing.store_suites.making import add, memory
 
@@ -76,15 +75,6 @@ class Place:
         sessions.push(session_id, add(self.store, record), **scope)
 
 
-@pytest.fixture(scope="module")
-def database(postgres: Databases) -> Iterator[str]:
-    """One database for the module; each test is a tenant of its own."""
-    url = postgres.database()
-    PostgresStore(url).close()
-    yield url
-    postgres.drop(url)
-
-
 @pytest.fixture(params=[f"{store}-{cache}" for store in STORES for cache in CACHES])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     kind, cached = request.param.split("-")
@@ -93,7 +83,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
             where = str(tmp_path / "memory.db")
             store: Store = SqliteStore(where, durability="normal")
         else:
-            where = request.getfixturevalue("database")
+            where = request.getfixturevalue("postgres_database")
             store = PostgresStore(where)
         ends.enter_context(closing(store))
         url = _cache_url(request, cached)

@@ -12,24 +12,16 @@ import pytest
 from remanence import Memory
 from remanence.clock import IdMaker
 from remanence.model.sleep import Status
-from remanence.testing.services.postgres import Databases
 
 THEN = datetime(2026, 5, 4, 9, tzinfo=UTC)
 DAY = timedelta(days=1)
 ANA: dict[str, Any] = {"user_id": "ana"}
 
 
-@pytest.fixture(scope="module")
-def server(postgres: Databases) -> Iterator[str]:
-    url = postgres.database()
-    yield url
-    postgres.drop(url)
-
-
 @pytest.fixture(params=["file", "postgres"])
 def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
     on_file = request.param == "file"
-    place = tmp_path / "memory.db" if on_file else request.getfixturevalue("server")
+    place = tmp_path / "memory.db" if on_file else request.getfixturevalue("postgres_database")
     with Memory(place, tenant=str(IdMaker()())) as memory:
         yield memory
 

@@ -19,23 +19,14 @@ from remanence.layers.snapshots.documents import DocumentSection
 from remanence.layers.snapshots.section import Place
 from remanence.model.document import Address, Discard, Put, Shelf
 from remanence.model.scope import Reach
-from remanence.testing.services.postgres import Databases
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
-
-
-@pytest.fixture(scope="module")
-def database(postgres: Databases) -> Iterator[str]:
-    """One database for the module; every test has a tenant of its own in it."""
-    url = postgres.database()
-    yield url
-    postgres.drop(url)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
     is_file = request.param == "sqlite"
-    url = str(tmp_path / "memory.db") if is_file else request.getfixturevalue("database")
+    url = str(tmp_path / "memory.db") if is_file else request.getfixturevalue("postgres_database")
     given: Any = {"tenant": f"tenant {uuid4()}", "clock": FixedClock(NOW), "durability": "normal"}
     with Memory(url, **given) as opened:
         yield opened

@@ -19,20 +19,11 @@ from remanence.model.scope import Reach
 from remanence.model.snapshot import Snapshot
 from remanence.remember.past import COMPARED
 from remanence.testing.reaching import Afar, afar
-from remanence.testing.services.postgres import Databases
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 SERVED = {"opened"}
 ANA = {"user_id": "ana"}
 Open = Callable[..., Memory]
-
-
-@pytest.fixture(scope="module")
-def database(postgres: Databases) -> Iterator[str]:
-    """One database for the module; every test has a tenant of its own in it."""
-    url = postgres.database()
-    yield url
-    postgres.drop(url)
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +44,7 @@ def clock(kept_in: str, request: pytest.FixtureRequest) -> FixedClock:
 def place(kept_in: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if kept_in in ("sqlite", "server"):
         return str(tmp_path / "memory.db")
-    return str(request.getfixturevalue("database"))
+    return str(request.getfixturevalue("postgres_database"))
 
 
 @pytest.fixture

@@ -21,7 +21,6 @@ from remanence.model.sleep import Night, SleepPolicy
 from remanence.ports.language_model import Reply
 from remanence.remember.lineage import SOURCES
 from remanence.sleep.talks import Talks
-from remanence.testing.services.postgres import Databases
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 MAY = datetime(2026, 5, 1, 9, tzinfo=UTC)
@@ -30,19 +29,11 @@ ANA: dict[str, Any] = {"user_id": "ana"}
 Opened = Callable[..., Memory]
 
 
-@pytest.fixture(scope="module")
-def server(postgres: Databases) -> Iterator[str]:
-    """One database for all tests here; each has a tenant of its own."""
-    url = postgres.database()
-    yield url
-    postgres.drop(url)
-
-
 @pytest.fixture(params=["file", "postgres"])
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opened]:
     """Opens memories on one store."""
     on_file = request.param == "file"
-    place = tmp_path / "memory.db" if on_file else request.getfixturevalue("server")
+    place = tmp_path / "memory.db" if on_file else request.getfixturevalue("postgres_database")
     tenant = str(IdMaker()())
     with ExitStack() as stack:
         yield lambda tenant=tenant, **settings: stack.enter_context(

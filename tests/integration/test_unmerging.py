@@ -17,7 +17,6 @@ from remanence.model.sleep import ForgetPolicy, Night, SleepPolicy
 from remanence.model.write import Batch
 from remanence.sleep.merging.deeds import deeds_for
 from remanence.sleep.merging.members import member_of
-from remanence.testing.services.postgres import Databases
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -25,14 +24,10 @@ SAID = ("Ana is allergic to peanuts.", "ana is allergic to peanuts!", "Ana is al
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
     if request.param == "sqlite":
-        yield str(tmp_path_factory.mktemp("unmerging") / "memory.db")
-        return
-    server: Databases = request.getfixturevalue("postgres")
-    url = server.database()
-    yield url
-    server.drop(url)
+        return str(tmp_path_factory.mktemp("unmerging") / "memory.db")
+    return str(request.getfixturevalue("postgres_database"))
 
 
 @pytest.fixture(scope="module")

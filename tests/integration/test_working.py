@@ -21,7 +21,6 @@ from remanence.ports.store import Store
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
 from remanence.testing.reaching import Afar, afar
-from remanence.testing.services.postgres import Databases
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -48,14 +47,6 @@ def unused(*_: object, **__: object) -> Any:
 
 
 @pytest.fixture(scope="module")
-def database(postgres: Databases) -> Iterator[str]:
-    url = postgres.database()
-    PostgresStore(url).close()
-    yield url
-    postgres.drop(url)
-
-
-@pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Afar]:
     clock, path = FixedClock(NOW), tmp_path_factory.mktemp("server") / "memory.db"
     with Memory(path, clock=clock, session_ttl_s=86_400) as memory, afar(memory, clock) as served:
@@ -70,7 +61,7 @@ def store(kept_in: str, request: pytest.FixtureRequest, tmp_path: Path) -> Itera
     if kept_in == "sqlite":
         opened: Store = SqliteStore(tmp_path / "working.db", durability="normal")
     else:
-        opened = PostgresStore(request.getfixturevalue("database"))
+        opened = PostgresStore(request.getfixturevalue("postgres_database"))
     with closing(opened):
         yield opened
 

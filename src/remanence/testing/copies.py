@@ -35,7 +35,7 @@ from remanence.testing.store_suites.saying import claim, entity, found
 from remanence.wiring import open_store
 
 if TYPE_CHECKING:
-    from remanence.testing.services.postgres import Databases
+    from remanence.testing.services.database_pool import DatabasePool
 
 Place: TypeAlias = Callable[[str], str]
 
@@ -74,10 +74,8 @@ def places(folder: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
         def made(kind: str) -> str:
             if kind == "sqlite":
                 return str(folder / f"{next(count)}.db")
-            postgres: Databases = request.getfixturevalue("postgres")
-            url = postgres.database()
-            ends.callback(postgres.drop, url)
-            return url
+            pool: DatabasePool = request.getfixturevalue("postgres_pool")
+            return ends.enter_context(pool.lent())
 
         yield made
 

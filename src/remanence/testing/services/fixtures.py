@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import TypeVar
 
 import pytest
 import redis
 
 from remanence.testing.services.chroma import Chroma
+from remanence.testing.services.database_pool import DatabasePool
 from remanence.testing.services.postgres import Databases, Postgres
 from remanence.testing.services.process import Service
 from remanence.testing.services.qdrant import Qdrant
@@ -40,9 +41,30 @@ def postgres(service_run: Run) -> Iterator[Databases]:
         yield Databases(running.url)
 
 
+@pytest.fixture(scope="session")
+def postgres_pool(postgres: Databases) -> Iterator[DatabasePool]:
+    """Databases with the schema in them, which are emptied and lent again."""
+    with closing(DatabasePool(postgres)) as pool:
+        yield pool
+
+
 @pytest.fixture
-def postgres_url(postgres: Databases) -> Iterator[str]:
-    """A fresh database with pgvector, owned by a plain role and dropped after the test."""
+def postgres_url(postgres_pool: DatabasePool) -> Iterator[str]:
+    """A database as a store leaves it that opens an empty one; it is owned by a plain role."""
+    with postgres_pool.lent() as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def postgres_database(postgres_pool: DatabasePool) -> Iterator[str]:
+    """Such a database for all tests of a module, which keep apart in it, by tenants for one."""
+    with postgres_pool.lent() as url:
+        yield url
+
+
+@pytest.fixture
+def bare_postgres_url(postgres: Databases) -> Iterator[str]:
+    """A new database with pgvector and nothing else in it, dropped after the test."""
     url = postgres.database()
     yield url
     postgres.drop(url)

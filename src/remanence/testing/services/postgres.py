@@ -31,6 +31,8 @@ ROLE = PASSWORD = "remanence_app"
 SETTINGS = {"listen_addresses": "127.0.0.1", "max_connections": "200", "shared_buffers": "128MB"}
 UNSAFE = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
 BACKENDS_END_S = 10.0
+END_SESSIONS = "SELECT pg_terminate_backend(pid, %s) FROM pg_stat_activity WHERE datname = %s"
+ENDED_MS = 60_000
 
 
 class Databases:
@@ -41,7 +43,7 @@ class Databases:
 
     def database(self) -> str:
         """The URL of a new database with pgvector, owned by the plain role `remanence_app`."""
-        name = f"test_{uuid4().hex[:12]}"
+        name = _new_name()
         with psycopg.connect(self.admin_url, autocommit=True) as admin:
             with suppress(psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
                 admin.execute(f"CREATE ROLE {ROLE} LOGIN PASSWORD '{PASSWORD}'")
@@ -52,9 +54,20 @@ class Databases:
 
     def drop(self, url: str) -> None:
         """Remove a database that `database` made, whoever is connected to it."""
-        name = urlsplit(url).path.removeprefix("/")
         with psycopg.connect(self.admin_url, autocommit=True) as admin:
-            admin.execute(_named("DROP DATABASE {} WITH (FORCE)", name))
+            admin.execute(_named("DROP DATABASE {} WITH (FORCE)", _name_of(url)))
+
+    def rename(self, url: str) -> str:
+        """The URL of the same database under a new name; its sessions are ended."""
+        name = _new_name()
+        with psycopg.connect(self.admin_url, autocommit=True) as admin:
+            admin.execute(END_SESSIONS, (ENDED_MS, _name_of(url)))
+            admin.execute(_named("ALTER DATABASE {} RENAME TO {}", _name_of(url), name))
+        return _at(url, name)
+
+    def admin_at(self, url: str) -> str:
+        """The superuser's URL of a database that `database` made."""
+        return _at(self.admin_url, _name_of(url))
 
 
 class Postgres(Service, Databases):
@@ -153,6 +166,14 @@ def _answers(port: int) -> bool:
     except psycopg.OperationalError:
         return False
     return True
+
+
+def _new_name() -> str:
+    return f"test_{uuid4().hex[:12]}"
+
+
+def _name_of(url: str) -> str:
+    return urlsplit(url).path.removeprefix("/")
 
 
 def _named(statement: str, *names: str) -> sql.Composed:

@@ -20,7 +20,8 @@ from remanence.testing.services.process import (
 
 DURABLE = {"save": '""', "appendonly": "yes", "appendfsync": "always"}
 FAST = {"save": '""', "appendonly": "no"}
-CLUSTER = {"cluster-enabled": "yes", "cluster-node-timeout": "2000"}
+# On a busy machine a node may stall for seconds; the others must not take it for dead.
+CLUSTER = {"cluster-enabled": "yes", "cluster-node-timeout": "60000"}
 
 
 class Valkey(Service):
