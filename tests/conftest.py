@@ -18,6 +18,7 @@ from remanence.embedding.onnx import OnnxEmbedder
 from remanence.silence import hush
 from remanence.testing.patience import HANG_S
 from remanence.testing.reaching import Reached, from_afar
+from remanence.testing.soak import times
 
 hush()
 os.environ.update(MEM0_TELEMETRY="False", FASTMCP_CHECK_FOR_UPDATES="off")
@@ -27,18 +28,14 @@ pytest_plugins = ["remanence.testing.services.fixtures"]
 # A call that names no limit gives up after five seconds otherwise: a busy machine is no hang.
 for _part in DEFAULT_TIMEOUT_CONFIG.as_dict():
     setattr(DEFAULT_TIMEOUT_CONFIG, _part, HANG_S)
-# How many lives a state machine leads: many with REMANENCE_SOAK=1. No busy machine fails them.
-for name, lives in {"test": 40, "soak": 1000}.items():
-    settings.register_profile(
-        name,
-        max_examples=lives,
-        stateful_step_count=50,
-        deadline=None,
-        print_blob=True,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-    )
-soaking = os.environ.get("REMANENCE_SOAK") == "1"
-settings.register_profile("machine", settings.get_profile("soak" if soaking else "test"))
+settings.register_profile(
+    "machine",
+    max_examples=times(1_000, 40),
+    stateful_step_count=50,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 
 
 @pytest.fixture(scope="session")

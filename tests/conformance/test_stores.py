@@ -85,6 +85,7 @@ class SqliteMachine(StoreMachine):
 
 
 @HANGS
+@pytest.mark.soak
 class TestSqliteMachine(SqliteMachine.TestCase):
     settings = MACHINE
 
@@ -102,6 +103,7 @@ class PostgresMachine(StoreMachine):
 
 
 @HANGS
+@pytest.mark.soak
 @pytest.mark.usefixtures("machine_pool")
 class TestPostgresMachine(PostgresMachine.TestCase):
     settings = MACHINE

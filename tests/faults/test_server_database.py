@@ -19,6 +19,7 @@ from remanence.testing.services.postgres import Postgres
 from remanence.testing.soak import times
 from remanence.testing.store_suites.making import add, memory
 
+pytestmark = pytest.mark.soak
 KEYS = times(1_000, 100)
 RACERS = 4
 PLAIN = 60

@@ -18,6 +18,7 @@ from remanence.model.scope import Reach
 from remanence.testing.soak import times
 from remanence.testing.store_suites.making import NOW, block
 
+pytestmark = pytest.mark.soak
 RACES = times(100, 4)
 MANY = 1_200  # more than a page of a walk
 Open = Callable[[], Memory]

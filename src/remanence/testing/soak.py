@@ -1,4 +1,7 @@
-"""How often a race is run: a few times with every test run, all of them with REMANENCE_SOAK=1."""
+"""How often something is tried: a few times in `make test`, many in `make soak`.
+
+Whoever asks is marked `soak`, so that `make soak` runs it.
+"""
 
 from __future__ import annotations
 
