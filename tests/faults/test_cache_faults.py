@@ -334,7 +334,8 @@ def _disowned(nodes: list[Any], slot: int) -> bool:
 
 
 def _holder_known(node: Any, slot: int) -> bool:
-    return any(first <= slot <= last for first, last in node.execute_command("CLUSTER SLOTS"))
+    ranges = node.execute_command("CLUSTER SLOTS")
+    return any(first <= slot <= last for first, last, *_ in ranges)
 
 
 def _told_of_a_gap(cache: Cache) -> bool:

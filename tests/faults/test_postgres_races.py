@@ -16,7 +16,7 @@ from remanence.store.postgres.session import Session
 from remanence.testing.soak import times
 from remanence.testing.store_suites.making import FINGERPRINT, NOW, add, memory, pieces
 
-pytestmark = pytest.mark.soak
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(times(7_200, 1_200))]
 KEYS = times(1_000, 100)
 RACERS = 4
 PLAIN = 40

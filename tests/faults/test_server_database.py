@@ -19,7 +19,7 @@ from remanence.testing.services.postgres import Postgres
 from remanence.testing.soak import times
 from remanence.testing.store_suites.making import add, memory
 
-pytestmark = pytest.mark.soak
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(times(7_200, 1_200))]
 KEYS = times(1_000, 100)
 RACERS = 4
 PLAIN = 60

@@ -159,7 +159,6 @@ def test_long_conversations_go_in_chunks(
     wordy: Memory, file: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importing, "CHUNK", 7)
-    monkeypatch.setattr(importing, "PAGE", 3)
     texts = [f"turn {n}" for n in range(50)]
     assert import_chat(wordy, file([claude("k1", *texts)])).messages == 50
     assert [one.text for one in wordy.find(session_id="k1", newest_first=False)] == texts
