@@ -270,7 +270,7 @@ def test_listed_by_tenant_the_oldest_first(keys: Keys, clock: FixedClock) -> Non
     [
         ({"grants": []}, "scope"),
         ({"grants": "read"}, "list"),
-        ({"grants": ["read", "root"]}, "known: read, write, admin"),
+        ({"grants": ["read", "root"]}, "known: read, write, erase, admin"),
         ({"grants": [["read"]]}, "scope"),
         ({"tenant": KEYS}, "No key opens"),
         ({"tenant": "remanence:x"}, "No key opens"),

@@ -16,7 +16,7 @@ from remanence.testing.patience import HANG_S
 from remanence.testing.serving import Served, serving
 
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
-GRANTS = [set(some) for n in range(1, 4) for some in combinations(Grant, n)]
+GRANTS = [set(some) for n in range(1, 5) for some in combinations(Grant, n)]
 ADMIN = ("GET /v1/admin/keys", "GET /v1/admin/audit", "GET /v1/admin/audit/verify", "GET /metrics")
 SHORT = {
     "POST /memory/store": Grant.WRITE,
@@ -68,7 +68,7 @@ class TestScopes:
     def test_a_route_lets_in_whom_its_operation_lets_in(
         self, route: Route, server: Served, keys: dict[frozenset[Grant], str]
     ) -> None:
-        wanted = [needs(route.operation), *([Grant.READ] if only_tells(route) else [])]
+        wanted = needs(route.operation) | ({Grant.READ} if only_tells(route) else set())
         of_all = route.operation.scope is Scoping.STORE
         for grants, key in keys.items():
             status = call(server, route.method, path_of(route), key).status_code

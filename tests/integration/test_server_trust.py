@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from remanence.operations.routes import needs, routes
+from remanence.operations.routes import Grant, needs, routes
 from remanence.server.access.caller import HUMBLE, WAITING
 from remanence.testing.patience import HANG_S
 from remanence.testing.serving import Served, serving
@@ -375,4 +375,6 @@ class TestPrivileges:
 
 
 def test_every_operation_needs_something() -> None:
-    assert {needs(route.operation) for route in routes()} == {"read", "write", "admin"}
+    wanted = [needs(route.operation) for route in routes()]
+    assert all(wanted)
+    assert {one for some in wanted for one in some} == set(Grant)

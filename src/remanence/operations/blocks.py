@@ -8,7 +8,7 @@ from functools import partial
 
 from remanence.model.block import Block
 from remanence.operations.layer_responses import BlockHistory, Blocks, Done, Wording
-from remanence.operations.operation import Group, Scoping, given, of_layer
+from remanence.operations.operation import Answer, Group, Scoping, given, of_layer, where_erasing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +148,7 @@ BLOCKS = (
         listing="blocks",
     ),
     _reads("blocks.get", "Show a block, as it is or as it was.", request=Seen, response=Block),
-    _edits("blocks.create", "Make a block.", request=Create),
+    _edits("blocks.create", "Make a block.", request=Create, answers=Answer.WRITTEN),
     _edits("blocks.append", "Add a line to a block.", request=Append),
     _edits("blocks.replace", "Replace a passage of a block.", request=Replace),
     _edits("blocks.insert", "Insert a line into a block.", request=Insert),
@@ -166,6 +166,8 @@ BLOCKS = (
         scope=Scoping.SCOPED,
         wrap=lambda _: Done(done=True),
         destructive=True,
+        answers=Answer.FIGURES,
+        erases=where_erasing,
     ),
     _reads(
         "blocks.history",

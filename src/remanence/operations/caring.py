@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from remanence.model.stats import Stats
-from remanence.operations.operation import Group, Operation, Scoping, given
+from remanence.operations.operation import Answer, Group, Operation, Scoping, given
 from remanence.operations.responses import Copied, Count, Examination, Freed
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ CARING = (
         run=_stats,
         writes=False,
         scope=Scoping.TENANT,
+        answers=Answer.FIGURES,
     ),
     Operation(
         name="doctor",
@@ -83,6 +84,7 @@ CARING = (
         writes=True,
         scope=Scoping.STORE,
         listing="findings",
+        answers=Answer.FIGURES,
     ),
     Operation(
         name="reembed",
@@ -94,6 +96,7 @@ CARING = (
         writes=True,
         scope=Scoping.TENANT,
         reports=True,
+        answers=Answer.FIGURES,
     ),
     Operation(
         name="reindex",
@@ -105,6 +108,7 @@ CARING = (
         writes=True,
         scope=Scoping.STORE,
         reports=True,
+        answers=Answer.FIGURES,
     ),
     Operation(
         name="compact",
@@ -115,6 +119,7 @@ CARING = (
         run=_compact,
         writes=True,
         scope=Scoping.STORE,
+        answers=Answer.FIGURES,
     ),
     Operation(
         name="backup",
@@ -126,5 +131,6 @@ CARING = (
         writes=False,
         scope=Scoping.STORE,
         reports=True,
+        answers=Answer.FIGURES,
     ),
 )

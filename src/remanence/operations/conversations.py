@@ -11,9 +11,9 @@ from typing import Any
 from remanence.model.conversation import Conversation, Window
 from remanence.model.memory import MemoryRecord
 from remanence.operations.layer_responses import Conversations, Wording
-from remanence.operations.operation import Group, Scoping, given, of_layer
+from remanence.operations.operation import Answer, Group, Scoping, given, of_layer, where_erasing
 from remanence.operations.remembering import QUARANTINED, RETRY
-from remanence.operations.responses import Found, Memories
+from remanence.operations.responses import Found, Memories, all_untouched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +136,8 @@ CONVERSATIONS = (
         writes=True,
         wrap=_memories,
         listing="memories",
+        answers=Answer.WRITTEN,
+        bare=all_untouched,
     ),
     _operation(
         "conversations.describe",
@@ -232,5 +234,6 @@ CONVERSATIONS = (
         wrap=_memories,
         listing="memories",
         destructive=True,
+        erases=where_erasing,
     ),
 )

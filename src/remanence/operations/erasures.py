@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from remanence.errors import InvalidInput
 from remanence.model.erasure import Erasure
-from remanence.operations.operation import Group, Operation, Scoping, given, of_layer
+from remanence.operations.operation import Answer, Group, Operation, Scoping, given, of_layer
 from remanence.operations.sleep_responses import Erasures, Verified
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ ERASURES = (
         response=Erasures,
         wrap=lambda found: Erasures(erasures=tuple(found)),
         listing="erasures",
+        answers=Answer.FIGURES,
     ),
     _operation(
         "erasures.get",
@@ -67,6 +68,7 @@ ERASURES = (
         request=ById,
         response=Erasure,
         scope=Scoping.BY_ID,
+        answers=Answer.FIGURES,
     ),
     Operation(
         name="erasures.verify",
@@ -77,5 +79,6 @@ ERASURES = (
         run=_verify,
         writes=False,
         scope=Scoping.TENANT,
+        answers=Answer.FIGURES,
     ),
 )

@@ -10,7 +10,7 @@ from typing import Any
 
 from remanence.model.knowledge import Fact
 from remanence.operations.knowledge_responses import Conflicts, Facts, Read, Refused
-from remanence.operations.operation import Group, Scoping, given, of_layer
+from remanence.operations.operation import Answer, Group, Scoping, given, of_layer, where_erasing
 from remanence.operations.responses import Count
 from remanence.operations.scopes import Place
 
@@ -177,7 +177,13 @@ FACTS = (
     ),
     _changes("facts.confirm", "Say that a fact is so.", request=Confirm),
     _changes("facts.correct", "Say what is right instead.", request=Correct),
-    _changes("facts.retract", "Take a fact back.", request=Retract, destructive=True),
+    _changes(
+        "facts.retract",
+        "Take a fact back.",
+        request=Retract,
+        destructive=True,
+        erases=where_erasing,
+    ),
     _operation(
         "facts.conflicts",
         "Show facts that contradict each other.",
@@ -208,6 +214,7 @@ FACTS = (
         writes=True,
         wrap=lambda count: Count(count=count),
         reports=True,
+        answers=Answer.FIGURES,
     ),
     _operation(
         "facts.refused",
@@ -217,5 +224,6 @@ FACTS = (
         writes=False,
         scope=Scoping.TENANT,
         wrap=lambda reasons: Refused(reasons=dict(reasons)),
+        answers=Answer.FIGURES,
     ),
 )

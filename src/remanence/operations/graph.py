@@ -18,7 +18,15 @@ from remanence.operations.knowledge_responses import (
     Picture,
 )
 from remanence.operations.layer_responses import Wording
-from remanence.operations.operation import Group, Scoping, given, of_layer
+from remanence.operations.operation import (
+    Answer,
+    Group,
+    Scoping,
+    always,
+    given,
+    of_layer,
+    where_erasing,
+)
 from remanence.operations.responses import Count
 from remanence.operations.scopes import Place
 
@@ -227,6 +235,7 @@ _counts = partial(
     response=Count,
     writes=True,
     destructive=True,
+    answers=Answer.FIGURES,
     wrap=lambda count: Count(count=count),
 )
 
@@ -243,7 +252,7 @@ GRAPH = (
     _reads("graph.get", "Show an entity.", request=Named, response=Node),
     _writes("graph.add", "Add an entity.", request=Add),
     _writes("graph.observe", "Note something about an entity.", request=Observe),
-    _counts("graph.unobserve", "Take notes back.", request=Unobserve),
+    _counts("graph.unobserve", "Take notes back.", request=Unobserve, erases=where_erasing),
     _operation(
         "graph.relate",
         "State how two entities are related.",
@@ -251,8 +260,10 @@ GRAPH = (
         response=Relation,
         writes=True,
     ),
-    _counts("graph.unrelate", "Take a relation back.", request=Unrelate),
-    _counts("graph.erase", "Erase an entity and all that is said of it.", request=Owned),
+    _counts("graph.unrelate", "Take a relation back.", request=Unrelate, erases=where_erasing),
+    _counts(
+        "graph.erase", "Erase an entity and all that is said of it.", request=Owned, erases=always
+    ),
     _writes("graph.merge", "Say that two names mean one thing.", request=Merge),
     _writes("graph.unmerge", "Undo a merge.", request=Unmerge),
     _operation(
@@ -277,6 +288,7 @@ GRAPH = (
         response=Mentions,
         wrap=lambda found: Mentions(mentions=tuple(found)),
         listing="mentions",
+        answers=Answer.FIGURES,
     ),
     _reads("graph.neighbours", "Show what lies around an entity.", request=Near, response=Subgraph),
     _reads(
@@ -316,5 +328,6 @@ GRAPH = (
         request=Plot,
         response=Picture,
         wrap=lambda path: Picture(path=str(path)),
+        answers=Answer.FIGURES,
     ),
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from remanence.model.learning import LearnStatus, Trained
-from remanence.operations.operation import Group, Scoping, given, of_layer
+from remanence.operations.operation import Answer, Group, Scoping, given, of_layer
 from remanence.operations.responses import Count
 from remanence.operations.sleep_responses import Experiences, Versions
 
@@ -43,6 +43,7 @@ LEARN = (
         request=Whose,
         response=LearnStatus,
         writes=False,
+        answers=Answer.FIGURES,
     ),
     _operation(
         "learn.train",
@@ -51,6 +52,7 @@ LEARN = (
         response=Trained,
         writes=True,
         reports=True,
+        answers=Answer.FIGURES,
     ),
     _operation(
         "learn.rollback",
@@ -58,6 +60,7 @@ LEARN = (
         request=Whose,
         response=LearnStatus,
         writes=True,
+        answers=Answer.FIGURES,
     ),
     _operation(
         "learn.versions",
@@ -67,6 +70,7 @@ LEARN = (
         writes=False,
         wrap=lambda found: Versions(versions=tuple(found)),
         listing="versions",
+        answers=Answer.FIGURES,
     ),
     _operation(
         "learn.outcome",
@@ -76,6 +80,7 @@ LEARN = (
         writes=True,
         wrap=lambda count: Count(count=count),
         scope=Scoping.TENANT,
+        answers=Answer.FIGURES,
     ),
     _operation(
         "learn.replay",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from remanence.model.memory import Association
-from remanence.operations.operation import Group, Operation, Scoping, arguments, given
+from remanence.operations.operation import Answer, Group, Operation, Scoping, arguments, given
 from remanence.operations.responses import Count, Neighbours, Noted
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ LINKING = (
         run=_associate,
         writes=True,
         scope=Scoping.BY_ID,
+        answers=Answer.WRITTEN,
     ),
     Operation(
         name="dissociate",
@@ -88,6 +89,7 @@ LINKING = (
         run=_dissociate,
         writes=True,
         scope=Scoping.BY_ID,
+        answers=Answer.FIGURES,
     ),
     Operation(
         name="related",
@@ -109,5 +111,6 @@ LINKING = (
         run=_feedback,
         writes=True,
         scope=Scoping.BY_ID,
+        answers=Answer.FIGURES,
     ),
 )

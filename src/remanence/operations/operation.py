@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from remanence.memory import Memory
@@ -19,6 +19,14 @@ class Scoping(StrEnum):
     BY_ID = "by id"  # memories of the tenant, named by their ids
     TENANT = "tenant"  # all memories of the tenant
     STORE = "store"  # the whole store: for whoever runs it
+
+
+class Answer(StrEnum):
+    """What an answer can hold of what is stored. Whoever may not read gets no `STORED` one."""
+
+    STORED = "stored"  # texts, names or values that were stored before the call
+    WRITTEN = "written"  # only what this very call wrote
+    FIGURES = "figures"  # ids, counts, times and states
 
 
 class Group(StrEnum):
@@ -49,6 +57,30 @@ COMMANDS = {
 }
 
 
+# Whether a request to a memory destroys more than one memory named by its id.
+Erases: TypeAlias = "Callable[[Memory, Any], bool]"
+
+
+def never(memory: Memory, request: Any) -> bool:
+    """It destroys nothing, or one memory named by its id."""
+    return False
+
+
+def always(memory: Memory, request: Any) -> bool:
+    """Whatever the request says, it destroys more than one memory named by its id."""
+    return True
+
+
+def where_erasing(memory: Memory, request: Any) -> bool:
+    """Only where the request says `erase`."""
+    return bool(request.erase)
+
+
+def where_dated(memory: Memory, request: Any) -> bool:
+    """Only where the request says what time it is: by another clock, nothing has run out yet."""
+    return request.now is not None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
     """One verb: the command line makes a command of it, a server a route, the docs a section.
@@ -56,6 +88,10 @@ class Operation:
     A verb of a layer is named with it, as in `blocks.append`; `rem blocks append` runs it.
     `listing` names the list in the answer, if it is one. An operation that `reports` takes a
     progress callback. A `destructive` one is worth a question before it runs.
+
+    `answers` says what its answer can hold, `erases` whether a request destroys for good more than
+    one memory named by its id: what a caller must be allowed follows from both. `bare` makes of an
+    answer what whoever may not read can have; without it they cannot run what answers `STORED`.
     """
 
     name: str
@@ -70,6 +106,9 @@ class Operation:
     command: str = ""
     reports: bool = False
     destructive: bool = False
+    answers: Answer = Answer.STORED
+    erases: Erases = never
+    bare: Callable[[Any], Any] | None = None
 
     @property
     def layer(self) -> str:
@@ -146,6 +185,9 @@ def of_layer(
     command: str = "",
     reports: bool = False,
     destructive: bool = False,
+    answers: Answer = Answer.STORED,
+    erases: Erases = never,
+    bare: Callable[[Any], Any] | None = None,
 ) -> Operation:
     """A verb of a layer: called with the fields of the request, its answer wrapped if need be."""
     layer, _, verb = name.partition(".")
@@ -170,6 +212,9 @@ def of_layer(
         command=command,
         reports=reports,
         destructive=destructive,
+        answers=answers,
+        erases=erases,
+        bare=bare,
     )
 
 

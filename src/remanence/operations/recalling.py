@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from remanence.model.context import Context
 from remanence.model.hit import WhyNot
 from remanence.model.memory import MemoryRecord
-from remanence.operations.operation import Group, Operation, Scoping, arguments, given
+from remanence.operations.operation import Answer, Group, Operation, Scoping, arguments, given
 from remanence.operations.responses import Count, Found, History, Memories, Similarity
 from remanence.operations.scopes import Conditions, Place
 
@@ -180,6 +180,7 @@ RECALLING = (
         run=_count,
         writes=False,
         scope=Scoping.SCOPED,
+        answers=Answer.FIGURES,
     ),
     Operation(
         name="history",
@@ -212,5 +213,6 @@ RECALLING = (
         run=_similarity,
         writes=False,
         scope=Scoping.BY_ID,
+        answers=Answer.FIGURES,
     ),
 )

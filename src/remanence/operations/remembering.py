@@ -10,8 +10,17 @@ from typing import TYPE_CHECKING, Any
 from remanence.layers.cleanup import Cleanup
 from remanence.model.memory import MemoryRecord
 from remanence.model.purge import Purged
-from remanence.operations.operation import Group, Operation, Scoping, arguments, changes, given
-from remanence.operations.responses import Forgotten, Memories
+from remanence.operations.operation import (
+    Answer,
+    Group,
+    Operation,
+    Scoping,
+    arguments,
+    changes,
+    given,
+    where_erasing,
+)
+from remanence.operations.responses import Forgotten, Memories, all_untouched, ids_only, untouched
 from remanence.operations.scopes import KINDS, Place
 
 if TYPE_CHECKING:
@@ -172,8 +181,13 @@ def _forget(memory: Memory, request: Forget) -> Forgotten:
         dry_run=request.dry_run,
         erased=request.erase,
         memories=tuple(records),
+        ids=tuple(record.id for record in records),
         receipt=records.receipt,
     )
+
+
+def _erases_many(memory: Memory, request: Forget) -> bool:
+    return request.erase and not request.dry_run and len(set(request.id)) != 1
 
 
 def _cleanup(memory: Memory, request: CleanUp) -> Cleanup:
@@ -194,6 +208,8 @@ REMEMBERING = (
         run=_add,
         writes=True,
         scope=Scoping.SCOPED,
+        answers=Answer.WRITTEN,
+        bare=untouched,
     ),
     Operation(
         name="add_many",
@@ -205,6 +221,8 @@ REMEMBERING = (
         writes=True,
         scope=Scoping.SCOPED,
         listing="memories",
+        answers=Answer.WRITTEN,
+        bare=all_untouched,
     ),
     Operation(
         name="add_messages",
@@ -216,6 +234,8 @@ REMEMBERING = (
         writes=True,
         scope=Scoping.SCOPED,
         listing="memories",
+        answers=Answer.WRITTEN,
+        bare=all_untouched,
     ),
     Operation(
         name="update",
@@ -248,6 +268,8 @@ REMEMBERING = (
         scope=Scoping.SCOPED,
         listing="memories",
         destructive=True,
+        erases=_erases_many,
+        bare=ids_only,
     ),
     Operation(
         name="cleanup",
@@ -271,5 +293,7 @@ REMEMBERING = (
         writes=True,
         scope=Scoping.SCOPED,
         destructive=True,
+        answers=Answer.FIGURES,
+        erases=where_erasing,
     ),
 )

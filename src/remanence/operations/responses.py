@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from remanence.errors import Conflict
 from remanence.model.erasure import Erasure
 from remanence.model.hit import Hit, Understanding
 from remanence.model.memory import MemoryRecord, Related, Revision
@@ -29,11 +30,15 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
-    """What was forgotten, or would be (`dry_run`). What was erased has a receipt."""
+    """What was forgotten, or would be (`dry_run`). What was erased has a receipt.
+
+    `ids` are those of `memories`, which stay out where the caller may not read.
+    """
 
     dry_run: bool
     erased: bool
     memories: tuple[MemoryRecord, ...]
+    ids: tuple[str, ...] = ()
     receipt: Erasure | None = None
 
 
@@ -94,3 +99,23 @@ class Copied:
 
     path: Path
     bytes: int
+
+
+def untouched(record: MemoryRecord) -> MemoryRecord:
+    """A memory as the caller wrote it; a repeated write whose memory was changed since is none."""
+    if record.version > 1:
+        raise Conflict(
+            "This was stored before, and the memory was changed since; to see it takes a key with "
+            "the scope `read`."
+        )
+    return record
+
+
+def all_untouched(answer: Memories) -> Memories:
+    """Memories as the caller wrote them."""
+    return Memories(memories=tuple(map(untouched, answer.memories)))
+
+
+def ids_only(answer: Forgotten) -> Forgotten:
+    """What was forgotten, without what it said."""
+    return replace(answer, memories=())

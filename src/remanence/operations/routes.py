@@ -5,13 +5,13 @@ Ids stand in the path; names, which may hold any character, in the query or the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import cache
 from typing import Any, get_type_hints
 
-from remanence.operations.operation import Operation, Scoping
+from remanence.operations.operation import Answer, Operation, Scoping, always, never
 from remanence.operations.table import OPERATIONS
 
 
@@ -20,6 +20,7 @@ class Grant(StrEnum):
 
     READ = "read"
     WRITE = "write"
+    ERASE = "erase"
     ADMIN = "admin"
 
 
@@ -137,11 +138,25 @@ GOVERNING = frozenset(
 )
 
 
-def needs(operation: Operation) -> Grant:
-    """What a caller must be allowed to run it."""
+def needs(operation: Operation) -> frozenset[Grant]:
+    """What a caller must be allowed, all of it, to run it at all; a request may need more."""
     if operation.scope is Scoping.STORE or operation.name in GOVERNING:
-        return Grant.ADMIN
-    return Grant.WRITE if operation.writes else Grant.READ
+        return frozenset({Grant.ADMIN})
+    return frozenset(_needs(operation))
+
+
+def may_erase(operation: Operation) -> bool:
+    """Whether some request of it needs `erase`."""
+    return operation.erases is not never
+
+
+def _needs(operation: Operation) -> Iterator[Grant]:
+    if operation.writes:
+        yield Grant.WRITE
+    if not operation.writes or (operation.answers is Answer.STORED and operation.bare is None):
+        yield Grant.READ
+    if operation.erases is always:
+        yield Grant.ERASE
 
 
 @cache

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from remanence.operations.layer_responses import Done
-from remanence.operations.operation import Group, Scoping, given, of_layer
+from remanence.operations.operation import Answer, Group, Scoping, given, of_layer
 from remanence.operations.sleep import STEPS
 from remanence.operations.sleep_responses import Schedules
 from remanence.sleep.schedule import ScheduleState
@@ -64,6 +64,7 @@ SCHEDULES = (
         request=Set,
         response=ScheduleState,
         writes=True,
+        answers=Answer.WRITTEN,
     ),
     _operation(
         "schedules.remove",
@@ -72,6 +73,7 @@ SCHEDULES = (
         response=Done,
         writes=True,
         wrap=lambda _: Done(done=True),
+        answers=Answer.FIGURES,
     ),
     _operation(
         "schedules.reset",

@@ -10,7 +10,15 @@ from typing import Any
 
 from remanence.model.session import Session
 from remanence.operations.layer_responses import Done, Sessions
-from remanence.operations.operation import Group, Scoping, given, of_layer
+from remanence.operations.operation import (
+    Answer,
+    Group,
+    Scoping,
+    always,
+    given,
+    of_layer,
+    where_dated,
+)
 from remanence.operations.responses import Count, Memories
 
 
@@ -69,7 +77,12 @@ _operation = partial(of_layer, scope=Scoping.SCOPED, group=Group.SESSIONS)
 
 SESSIONS = (
     _operation(
-        "sessions.create", "Begin a session.", request=Create, response=Session, writes=True
+        "sessions.create",
+        "Begin a session.",
+        request=Create,
+        response=Session,
+        writes=True,
+        answers=Answer.WRITTEN,
     ),
     _operation(
         "sessions.get", "Show a session; it lives on.", request=Of, response=Session, writes=True
@@ -90,6 +103,8 @@ SESSIONS = (
         writes=True,
         wrap=lambda there: Done(done=there),
         destructive=True,
+        answers=Answer.FIGURES,
+        erases=always,
     ),
     _operation(
         "sessions.active",
@@ -118,5 +133,7 @@ SESSIONS = (
         writes=True,
         scope=Scoping.TENANT,
         wrap=lambda count: Count(count=count),
+        answers=Answer.FIGURES,
+        erases=where_dated,
     ),
 )

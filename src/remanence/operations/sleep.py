@@ -8,9 +8,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from remanence.model.sleep import Run
+from remanence.model.sleep import Run, Step
 from remanence.operations.layer_responses import Done
-from remanence.operations.operation import Group, Operation, Scoping, arguments, given, of_layer
+from remanence.operations.operation import (
+    Answer,
+    Group,
+    Operation,
+    Scoping,
+    arguments,
+    given,
+    of_layer,
+)
 from remanence.operations.sleep_responses import Planned, Runs, Told, foreseen, shown_of, told
 from remanence.sleep.forgetting import Forecast
 
@@ -91,6 +99,13 @@ def _run(memory: Memory, request: Asleep, progress: Progress | None = None) -> R
     return Runs(runs=tuple(memory.sleep.run(**_asked(request), progress=progress)))
 
 
+def _erases(memory: Memory, request: Asleep) -> bool:
+    """A whole night erases what rules archived long ago where the settings say so."""
+    if request.steps:
+        return Step.ERASE in request.steps
+    return memory.settings.erase_after_days > 0
+
+
 def _asked(request: Asleep) -> dict[str, Any]:
     return arguments(request) | {"steps": request.steps or None}
 
@@ -113,6 +128,8 @@ SLEEP = (
         scope=Scoping.SCOPED,
         listing="runs",
         reports=True,
+        answers=Answer.FIGURES,
+        erases=_erases,
     ),
     Operation(
         name="sleep.plan",
@@ -135,6 +152,7 @@ SLEEP = (
         wrap=_runs,
         scope=Scoping.TENANT,
         listing="runs",
+        answers=Answer.FIGURES,
     ),
     Operation(
         name="sleep.show",
@@ -154,6 +172,7 @@ SLEEP = (
         response=Run,
         writes=True,
         scope=Scoping.BY_ID,
+        answers=Answer.FIGURES,
     ),
     _operation(
         "sleep.undo_night",
@@ -164,6 +183,7 @@ SLEEP = (
         wrap=_runs,
         scope=Scoping.TENANT,
         listing="runs",
+        answers=Answer.FIGURES,
     ),
     _operation(
         "sleep.cancel",
@@ -172,6 +192,7 @@ SLEEP = (
         response=Run,
         writes=True,
         scope=Scoping.BY_ID,
+        answers=Answer.FIGURES,
     ),
     _operation(
         "sleep.resume",
@@ -182,6 +203,7 @@ SLEEP = (
         wrap=_runs,
         scope=Scoping.TENANT,
         listing="runs",
+        answers=Answer.FIGURES,
     ),
     _operation(
         "sleep.forecast",
@@ -197,5 +219,6 @@ SLEEP = (
         response=Done,
         writes=False,
         wrap=lambda _: Done(done=True),
+        answers=Answer.FIGURES,
     ),
 )

@@ -7,7 +7,7 @@ from functools import partial
 
 from remanence.model.snapshot import Restored, Snapshot, SnapshotDiff
 from remanence.operations.layer_responses import Done, Snapshots
-from remanence.operations.operation import Group, Scoping, given, of_layer
+from remanence.operations.operation import Answer, Group, Scoping, always, given, of_layer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +60,7 @@ SNAPSHOTS = (
         request=Take,
         response=Snapshot,
         writes=True,
+        answers=Answer.WRITTEN,
     ),
     _operation(
         "snapshots.list",
@@ -93,5 +94,7 @@ SNAPSHOTS = (
         response=Done,
         writes=True,
         wrap=lambda _: Done(done=True),
+        answers=Answer.FIGURES,
+        erases=always,
     ),
 )

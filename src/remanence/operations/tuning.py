@@ -13,7 +13,7 @@ from remanence.learn.lora.examples import Example
 from remanence.learn.lora.finetuning import Finetuned
 from remanence.learn.lora.registry import TunedAdapter
 from remanence.learn.lora.tuning import PARTS
-from remanence.operations.operation import Group, Scoping, given, of_layer
+from remanence.operations.operation import Answer, Group, Scoping, given, of_layer
 from remanence.operations.responses import Count
 
 ABOUT_PARTS = "what to learn from: facts, feedback, memories"
@@ -139,6 +139,7 @@ TUNING = (
         response=Count,
         writes=False,
         wrap=lambda count: Count(count=count),
+        answers=Answer.FIGURES,
     ),
     _operation(
         "tuning.finetune",
@@ -148,6 +149,7 @@ TUNING = (
         writes=True,
         wrap=_taught,
         reports=True,
+        answers=Answer.FIGURES,
     ),
     _operation(
         "tuning.adapters",
@@ -157,5 +159,6 @@ TUNING = (
         writes=False,
         wrap=_tuned,
         listing="adapters",
+        answers=Answer.FIGURES,
     ),
 )

@@ -8,7 +8,15 @@ from functools import partial
 from remanence.model.memory import Json, MemoryRecord
 from remanence.model.session import WorkingItem
 from remanence.operations.layer_responses import Done, Value, WorkingItems
-from remanence.operations.operation import Group, Scoping, given, of_layer
+from remanence.operations.operation import (
+    Answer,
+    Group,
+    Scoping,
+    always,
+    given,
+    of_layer,
+    where_dated,
+)
 from remanence.operations.responses import Count
 from remanence.operations.scopes import KINDS
 from remanence.operations.sessions import CleanUp
@@ -53,7 +61,14 @@ class Promote(Keyed):
 _operation = partial(of_layer, scope=Scoping.SCOPED, group=Group.WORKING)
 
 WORKING = (
-    _operation("working.set", "Keep a value.", request=Set, response=WorkingItem, writes=True),
+    _operation(
+        "working.set",
+        "Keep a value.",
+        request=Set,
+        response=WorkingItem,
+        writes=True,
+        answers=Answer.WRITTEN,
+    ),
     _operation(
         "working.get",
         "Show a value.",
@@ -79,6 +94,7 @@ WORKING = (
         response=Done,
         writes=True,
         wrap=lambda removed: Done(done=removed),
+        answers=Answer.FIGURES,
     ),
     _operation(
         "working.clear",
@@ -87,6 +103,8 @@ WORKING = (
         response=Count,
         writes=True,
         wrap=lambda count: Count(count=count),
+        answers=Answer.FIGURES,
+        erases=always,
     ),
     _operation(
         "working.cleanup",
@@ -96,6 +114,8 @@ WORKING = (
         writes=True,
         scope=Scoping.TENANT,
         wrap=lambda count: Count(count=count),
+        answers=Answer.FIGURES,
+        erases=where_dated,
     ),
     _operation(
         "working.promote",

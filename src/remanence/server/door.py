@@ -18,7 +18,7 @@ from remanence.memory import Memory
 from remanence.operations.operation import Operation, Scoping
 from remanence.operations.routes import GOVERNING, WITHHELD
 from remanence.ports.store import Progress
-from remanence.server.access.caller import Caller, authorise, check_dry_run
+from remanence.server.access.caller import Caller, authorise, check_request, told_to
 from remanence.server.access.redacting import Redact, redacted
 from remanence.server.access.writing import as_theirs
 from remanence.server.once import Once
@@ -91,20 +91,16 @@ class Door:
         started, failed = time.perf_counter(), None
         try:
             authorise(caller, operation)
-            check_dry_run(caller, operation, request)
             _check_withheld(operation, request)
             check_sizes(request)
             memory = self.memory(caller)
+            check_request(caller, operation, request, memory)
             if operation.writes:
                 request = as_theirs(caller, operation, self._redacted(request), memory)
             if self._recorder is not None and accountable(operation, request):
                 self._recorder.record(caller, operation.name, told_of(request))
-            if self.once is None or not _erases(operation, request):
-                return operation.perform(memory, request, progress)
-            self.once.forget(caller.tenant)
-            answer = operation.perform(memory, request, progress)
-            self.once.forget(caller.tenant)
-            return answer
+            answer = self._done(memory, operation, request, progress)
+            return told_to(caller, operation, answer)
         except BaseException as error:
             failed = error
             if isinstance(error, Forbidden) and is_grave(operation):
@@ -112,6 +108,16 @@ class Door:
             raise
         finally:
             self._watch.saw(operation.name, time.perf_counter() - started, failed)
+
+    def _done(
+        self, memory: Memory, operation: Operation, request: Any, progress: Progress | None
+    ) -> Any:
+        if self.once is None or not _erases(operation, request):
+            return operation.perform(memory, request, progress)
+        self.once.forget(memory.tenant)
+        answer = operation.perform(memory, request, progress)
+        self.once.forget(memory.tenant)
+        return answer
 
     def _redacted(self, request: Any) -> Any:
         if self._redact is None:

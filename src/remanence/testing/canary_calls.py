@@ -218,7 +218,7 @@ def canaries(database: str, *, count: int, seed: int, **settings: Any) -> Iterat
     """Servers with tenants full of canaries; `database` holds them all."""
     print(f"seed {seed}", file=sys.stderr)
     with ExitStack() as stack:
-        upstream = stack.enter_context(ChatServer(*repeat(_echo, 1_000_000)))
+        upstream = stack.enter_context(ChatServer(*repeat(echo, 1_000_000)))
         servers = {
             profile: stack.enter_context(
                 serving(
@@ -235,7 +235,7 @@ def canaries(database: str, *, count: int, seed: int, **settings: Any) -> Iterat
         yield made
 
 
-def _echo(asked: ChatRequest) -> Turn:
+def echo(asked: ChatRequest) -> Turn:
     """A model that says back all it was told, memories and all."""
     said = [str(each.get("content")) for each in asked.messages]
     return says(" ".join(said)[-4_000:])

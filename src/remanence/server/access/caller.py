@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from remanence.errors import Forbidden
+from remanence.memory import Memory
 from remanence.operations.operation import Operation, Scoping
 from remanence.operations.routes import Grant, needs
 
@@ -27,7 +30,7 @@ class Caller:
 
     `name` is what history and audit call them. `trust` is the most that what they write is
     trusted; with `quarantine` it waits for an admin's eyes first. An `operator` may also care for
-    the whole store, which no tenant's key may.
+    the whole store, which no tenant's key may. `expires_at` is when their right to be here ends.
     """
 
     tenant: str
@@ -37,6 +40,7 @@ class Caller:
     quarantine: bool = False
     operator: bool = False
     rate_limit: int | None = None
+    expires_at: datetime | None = None
 
     def may(self, grant: Grant) -> bool:
         """Whether this is allowed; `admin` includes the others."""
@@ -45,12 +49,7 @@ class Caller:
 
 def authorise(caller: Caller, operation: Operation) -> None:
     """Refuse what the caller may not do. REST, MCP and all else ask this, and nothing but this."""
-    wanted = needs(operation)
-    if not caller.may(wanted):
-        raise Forbidden(
-            f"{operation.name} needs a key with the scope `{wanted}`; this one has "
-            f"{', '.join(sorted(caller.grants)) or 'none'}."
-        )
+    _check_grants(caller, needs(operation), operation.name)
     if operation.scope is Scoping.STORE and not caller.operator:
         raise Forbidden(
             f"{operation.name} concerns the whole store; it needs a key made with "
@@ -62,10 +61,35 @@ def authorise(caller: Caller, operation: Operation) -> None:
         raise Forbidden(f"{operation.name} needs a key of full trust; this one is limited.")
 
 
-def check_dry_run(caller: Caller, operation: Operation, request: Any) -> None:
-    """Refuse to show what would be done to whoever may not read: that tells whole memories."""
+def check_request(caller: Caller, operation: Operation, request: Any, memory: Memory) -> None:
+    """Refuse what this very request needs beyond its operation: to erase, or to show memories."""
+    if operation.erases(memory, request):
+        what = f"{operation.name}, where it erases more than one memory,"
+        _check_grants(caller, {Grant.ERASE}, what)
     if getattr(request, "dry_run", False) and not caller.may(Grant.READ):
         raise Forbidden(
             f"A dry run of {operation.name} shows memories; it needs a key with the scope "
             f"`{Grant.READ}` too."
         )
+
+
+def told_to(caller: Caller, operation: Operation, answer: Any) -> Any:
+    """An answer as the caller may have it: whoever may not read gets nothing stored before."""
+    if operation.bare is None or caller.may(Grant.READ):
+        return answer
+    return operation.bare(answer)
+
+
+def _check_grants(caller: Caller, wanted: Collection[Grant], what: str) -> None:
+    missing = [grant for grant in Grant if grant in wanted and not caller.may(grant)]
+    if missing:
+        scopes = " and ".join(f"the scope `{one}`" for one in missing)
+        has = ", ".join(grant for grant in Grant if grant in caller.grants) or "none"
+        raise Forbidden(
+            f"{what} needs a key with {scopes}; this one has {has}. Scopes are given when a key is "
+            f"made: `rem keys create NAME {_flags(caller.grants | set(missing))}`."
+        )
+
+
+def _flags(grants: Collection[Grant]) -> str:
+    return " ".join(f"--scope {grant}" for grant in Grant if grant in grants)

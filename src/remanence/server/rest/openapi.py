@@ -11,7 +11,7 @@ from fastapi.openapi.utils import get_openapi
 from remanence.model.block import Block
 from remanence.operations.blocks import Change
 from remanence.operations.operation import Operation
-from remanence.operations.routes import Route, asked_of, needs
+from remanence.operations.routes import Grant, Route, asked_of, may_erase, needs
 from remanence.operations.schema import REF, Schema, Schemas, required
 from remanence.server.problems import MEDIA_TYPE
 from remanence.server.rest.examples import EXAMPLES
@@ -96,11 +96,20 @@ def told_of(route: Route) -> dict[str, Any]:
         "name": operation.name,
         "operation_id": operation.name.replace(".", "_"),
         "summary": operation.summary.removesuffix("."),
-        "description": f"{operation.summary} Needs `{needs(operation)}`.",
+        "description": f"{operation.summary} {_needed(operation)}",
         "tags": [operation.group.value],
         "responses": answers(operation) | (UNCHANGED if tagged(route) else {}),
         "openapi_extra": extra_of(route),
     }
+
+
+def _needed(operation: Operation) -> str:
+    """What a key must allow, in words."""
+    wanted = needs(operation)
+    told = " and ".join(f"`{grant}`" for grant in Grant if grant in wanted)
+    if may_erase(operation) and not wanted & {Grant.ERASE, Grant.ADMIN}:
+        return f"Needs {told}; to erase more than one memory, `{Grant.ERASE}` too."
+    return f"Needs {told}."
 
 
 def answers(operation: Operation) -> dict[int | str, dict[str, Any]]:

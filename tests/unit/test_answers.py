@@ -1,0 +1,124 @@
+"""What operations say of their answers and of what they destroy, against the types themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, make_dataclass, replace
+from datetime import date, datetime
+from enum import Enum
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import pytest
+
+from remanence.model.erasure import Asked, Erasure
+from remanence.model.graph import Node
+from remanence.model.knowledge import Mention
+from remanence.model.learning import AdapterVersion
+from remanence.model.purge import BlockReturn, Kept, Purged
+from remanence.model.scope import Reach
+from remanence.model.sleep import Run
+from remanence.model.stats import Finding, Stats
+from remanence.operations.operation import Answer, Operation, always, never
+from remanence.operations.routes import Grant, needs
+from remanence.operations.table import OPERATIONS, operation
+
+# Types whose words are the program's own: they name parts, reasons and ids, and quote no memory.
+OWN_WORDS: frozenset[type] = frozenset(
+    {AdapterVersion, Asked, BlockReturn, Erasure, Finding, Kept, Mention, Purged, Run, Stats}
+)
+# … as do these, which have no place in the model.
+OWN_WORDS_BY_NAME = frozenset({"Adapters", "Copied", "LearnStatus", "Picture", "Taught", "Trained"})
+IDS = frozenset({"id", "ids", "tenant", "user_id", "agent_id", "session_id"})
+FIGURES = (int, float, bool, bytes, datetime, date, type(None))
+
+
+def contents(kind: Any, name: str = "", within: tuple[type, ...] = ()) -> Iterator[str]:
+    """The fields in which a type can hold what somebody stored."""
+    if is_dataclass(kind) and isinstance(kind, type):
+        if kind in within or kind in OWN_WORDS or kind.__name__ in OWN_WORDS_BY_NAME:
+            return
+        hints = get_type_hints(kind)
+        for each in fields(kind):
+            yield from contents(hints[each.name], f"{kind.__name__}.{each.name}", (*within, kind))
+        return
+    origin, inside = get_origin(kind), [one for one in get_args(kind) if one is not Ellipsis]
+    if origin in (Union, UnionType, tuple, list, frozenset, Sequence):
+        for one in inside:
+            yield from contents(one, name, within)
+        return
+    if origin in (Mapping, dict):
+        if inside[1] not in (int, float):
+            yield name
+        return
+    plain = isinstance(kind, type) and issubclass(kind, (*FIGURES, Enum))
+    if not plain and name.rpartition(".")[2] not in IDS:
+        yield name
+
+
+def disagreement(each: Operation) -> str:
+    """What is wrong with a declaration; empty if nothing is."""
+    found = list(dict.fromkeys(contents(each.response)))
+    if found and each.answers is Answer.FIGURES:
+        return f"{each.name} says its answer holds figures, and {', '.join(found)} can hold more"
+    if not found and each.answers is not Answer.FIGURES:
+        return f"{each.name} says its answer is {each.answers}, and it can hold figures only"
+    return ""
+
+
+@pytest.mark.parametrize("each", OPERATIONS, ids=lambda each: each.name)
+def test_an_answer_is_what_its_operation_says(each: Operation) -> None:
+    assert not disagreement(each)
+    assert each.writes or each.answers is not Answer.WRITTEN, "what writes nothing wrote nothing"
+
+
+@dataclass(frozen=True)
+class Quiet:
+    """Nothing but figures."""
+
+    id: str
+    counts: Mapping[str, int]
+    step: Grant
+    at: datetime | None
+
+
+@pytest.mark.parametrize(
+    ("response", "answers"),
+    [
+        (Quiet, Answer.STORED),
+        (Quiet, Answer.WRITTEN),
+        (Node, Answer.FIGURES),
+        (make_dataclass("Loud", [("note", str | None)]), Answer.FIGURES),
+        (make_dataclass("Deep", [("all", tuple[Mapping[str, tuple[Node, ...]], ...])]), "figures"),
+        (make_dataclass("Odd", [("value", Any)]), Answer.FIGURES),
+    ],
+)
+def test_a_declaration_that_is_wrong_is_noticed(response: type, answers: Answer) -> None:
+    assert disagreement(replace(operation("add"), response=response, answers=Answer(answers)))
+
+
+def test_a_scope_is_no_content() -> None:
+    assert not list(contents(Reach))
+    assert list(contents(Node))
+
+
+@pytest.mark.parametrize("each", OPERATIONS, ids=lambda each: each.name)
+def test_what_a_caller_needs_follows_from_it(each: Operation) -> None:
+    wanted = needs(each)
+    if Grant.ADMIN in wanted:
+        assert wanted == {Grant.ADMIN}
+        return
+    assert (Grant.WRITE in wanted) == each.writes
+    told = each.answers is Answer.STORED and each.bare is None
+    assert (Grant.READ in wanted) == (told or not each.writes)
+    assert (Grant.ERASE in wanted) == (each.erases is always)
+
+
+def test_what_erases_says_so() -> None:
+    """A request with a field `erase`, a verb of that name: it is declared what they destroy."""
+    for each in OPERATIONS:
+        names = {one.name for one in fields(each.request)}
+        if "erase" in names or each.verb in ("erase", "clear"):
+            assert each.erases is not never, each.name
+        if not each.writes:
+            assert each.erases is never, each.name
