@@ -164,7 +164,7 @@ def test_rotated_at_once(keys: Keys, clock: FixedClock) -> None:
     assert keys.caller(fresh) is not None
     assert (new.name, new.tenant, new.grants) == (old.name, old.tenant, old.grants)
     assert (new.trust, new.rate_limit) == (0.5, 9)
-    assert new.expires_at == NOW + 11 * DAY
+    assert new.expires_at == NOW + 10 * DAY, "a rotation is no extension"
     assert keys.get(old.prefix).rotated_to == new.prefix
     with pytest.raises(InvalidInput, match="make a new one"):
         keys.rotate(old.prefix)

@@ -135,6 +135,15 @@ def test_a_key_is_replaced_at_once_or_after_a_while(server: Served, admin: Holde
     assert Holder(server, last["key"])("GET", "/v1/stats").status_code == 200
 
 
+def test_a_key_in_the_place_of_another_may_no_more_than_its_maker(
+    server: Served, admin: Holder
+) -> None:
+    slow = Holder(server, server.key("admin", tenant="acme", rate_limit=50))
+    lasting = made(new(admin, rate_limit=0))["about"]
+    told = made(slow("POST", f"/v1/admin/keys/{lasting['prefix']}/rotate"))["about"]
+    assert (told["rate_limit"], told["expires_at"]) == (50, None)
+
+
 @pytest.mark.parametrize(
     ("more", "status"),
     [

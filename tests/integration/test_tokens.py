@@ -9,11 +9,12 @@ import json
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import httpx
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
@@ -27,6 +28,7 @@ from remanence.operations.routes import Grant
 from remanence.server.access.caller import Caller
 from remanence.server.access.gate import Gate
 from remanence.server.access.tokens import AGAIN_S, FRESH_S, LEEWAY_S, Tokens, grants_of
+from remanence.testing.serving import Served, serving
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 AT = int(NOW.timestamp())
@@ -156,6 +158,7 @@ def test_a_good_token_is_its_subjects(tokens: Tokens, issuer: Issuer, kid: str) 
         name="token:ana",
         grants=frozenset({Grant.READ, Grant.WRITE}),
         trust=0.4,
+        expires_at=NOW + timedelta(seconds=600),
     )
     assert tokens.known()
 
@@ -395,3 +398,76 @@ def test_scopes(scope: object, grants: set[str]) -> None:
 
 def _segment(data: bytes) -> bytes:
     return base64.urlsafe_b64encode(data).rstrip(b"=")
+
+
+class TestKeysMadeWithTokens:
+    """A key that is made or replaced over HTTP never outlives its maker's right."""
+
+    @pytest.fixture
+    def server(self, issuer: Issuer) -> Iterator[Served]:
+        with serving(jwt_issuer=issuer.url, jwt_audience="memory") as served:
+            yield served
+
+    @staticmethod
+    def asked(
+        server: Served, issuer: Issuer, path: str, left_s: int | None, **body: Any
+    ) -> httpx.Response:
+        """A call to the keys of an admin whose token is good for so long."""
+        now = int(datetime.now(UTC).timestamp())
+        times = {"iat": now - 600, "nbf": now - 600, "exp": now + (left_s or 0)}
+        shown = token(issuer, scope="memory:admin", tenant="default", **times)
+        headers = {"authorization": f"Bearer {shown}"}
+        url = f"{server.url}/v1/admin/keys{path}"
+        return httpx.post(url, json=body, headers=headers, timeout=30)
+
+    @staticmethod
+    def lives_s(answer: httpx.Response) -> float:
+        assert answer.status_code == 200, answer.text
+        ends = datetime.fromisoformat(answer.json()["about"]["expires_at"])
+        return (ends - datetime.now(UTC)).total_seconds()
+
+    @pytest.mark.parametrize(
+        "more",
+        [
+            {},
+            {"expires_at": None},
+            {"expires_at": "2999-01-01T00:00:00Z"},
+            {"grants": ["read", "write", "erase", "admin"]},
+        ],
+    )
+    def test_a_new_one(self, more: dict[str, Any], server: Served, issuer: Issuer) -> None:
+        wanted = {"name": "new", "grants": ["admin"], **more}
+        assert self.lives_s(self.asked(server, issuer, "", 65, **wanted)) <= 65
+
+    def test_one_that_ends_before(self, server: Served, issuer: Issuer) -> None:
+        soon = (datetime.now(UTC) + timedelta(seconds=30)).isoformat()
+        wanted = {"name": "new", "grants": ["read"], "expires_at": soon}
+        assert self.lives_s(self.asked(server, issuer, "", 65, **wanted)) <= 30
+
+    @pytest.mark.parametrize("more", [{}, {"expires_at": "2999-01-01T00:00:00Z"}])
+    def test_one_in_the_place_of_another(
+        self, more: dict[str, Any], server: Served, issuer: Issuer
+    ) -> None:
+        lasting = server.key("admin").split("_")[1]
+        again = self.asked(server, issuer, f"/{lasting}/rotate", 65, **more)
+        assert self.lives_s(again) <= 65
+
+    def test_the_day_it_ends_stays_unless_another_is_given(
+        self, server: Served, issuer: Issuer
+    ) -> None:
+        ends = datetime.now(UTC) + timedelta(days=30)
+        prefix = server.key("read", expires_at=ends).split("_")[1]
+        week = 7 * 86_400
+        kept = self.asked(server, issuer, f"/{prefix}/rotate", 100 * 86_400)
+        assert datetime.fromisoformat(kept.json()["about"]["expires_at"]) == ends
+        prefix = kept.json()["about"]["prefix"]
+        later = (datetime.now(UTC) + timedelta(days=60)).isoformat()
+        moved = self.asked(server, issuer, f"/{prefix}/rotate", 100 * 86_400, expires_at=later)
+        assert moved.json()["about"]["expires_at"] == later
+        prefix = moved.json()["about"]["prefix"]
+        assert self.lives_s(self.asked(server, issuer, f"/{prefix}/rotate", week)) <= week
+
+    def test_a_right_that_has_just_ended_makes_none(self, server: Served, issuer: Issuer) -> None:
+        """Clocks differ a little, so such a token is still let in."""
+        answer = self.asked(server, issuer, "", -1, name="new", grants=["read"])
+        assert answer.status_code in (401, 422)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,7 +30,8 @@ Prefix = Annotated[
     str, typer.Argument(metavar="PREFIX", help="the eight letters after `rem_`, or the key")
 ]
 Scopes = Annotated[
-    list[str], typer.Option("--scope", help="what it allows: read, write or admin; repeat it")
+    list[str],
+    typer.Option("--scope", help="what it allows: read, write, erase or admin; repeat it"),
 ]
 Trust = Annotated[
     float, typer.Option("--trust", min=0, max=1, help="how far what it writes is trusted")
@@ -44,6 +45,10 @@ Operator = Annotated[
 Expires = Annotated[
     str | None,
     typer.Option("--expires", metavar="WHEN", help="e.g. 90d, 12h or a date; else never"),
+]
+Renewed = Annotated[
+    str | None,
+    typer.Option("--expires", metavar="WHEN", help="e.g. 90d, 12h or a date; else as the old one"),
 ]
 RateLimit = Annotated[
     int | None,
@@ -144,14 +149,22 @@ def _rotate(
     context: typer.Context,
     prefix: Prefix,
     grace: Grace = 0,
+    expires: Renewed = None,
     as_json: AsJson = False,
     database: Database = None,
 ) -> None:
-    """Put a new key in the place of one; the old one stops at once, or after the grace."""
+    """Put a new key in the place of one; the old one stops at once, or after the grace.
+
+    The new one stops working when the old one was to, unless --expires says otherwise.
+    """
     form, asked = form_of(as_json), opening(context, database, None)
     with guarded(form):
+        from remanence.clock import SystemClock
+
+        ends = None if expires is None else ending(expires, SystemClock().now())
         with _books(asked) as (keys, _):
-            key, text = keys.rotate(prefix_in(prefix), grace_s=grace)
+            renewed = None if ends is None else lambda old: replace(old, expires_at=ends)
+            key, text = keys.rotate(prefix_in(prefix), grace_s=grace, within=renewed)
         answer(NewKey(key=key, text=text), form, None, _show_new)
 
 

@@ -61,6 +61,7 @@ class Key:
             quarantine=self.quarantine,
             operator=self.operator,
             rate_limit=self.rate_limit,
+            expires_at=self.expires_at,
         )
 
 

@@ -109,18 +109,26 @@ class Keys:
         """The key with this prefix, or `NotFound`."""
         return self._get(prefix).key
 
-    def rotate(self, prefix: str, *, grace_s: float = 0, by: str = LOCAL) -> tuple[Key, str]:
+    def rotate(
+        self,
+        prefix: str,
+        *,
+        grace_s: float = 0,
+        by: str = LOCAL,
+        within: Callable[[Key], Key] | None = None,
+    ) -> tuple[Key, str]:
         """A new key in the place of one that works, which then stops: at once or after the grace.
 
-        All it allows stays; if it was to expire, the new one lives as long from now on.
+        All it allows stays, and so does the day it expires, unless `within` says otherwise: it
+        makes of the old key what the new one shall be.
         """
         if isinstance(grace_s, bool) or not 0 <= grace_s <= LONGEST_GRACE_S:
             raise InvalidInput(f"grace_s must be 0 to {LONGEST_GRACE_S} seconds; got {grace_s!r}.")
         now, old = self._clock.now(), self._get(prefix)
         if not old.key.usable(now) or old.key.rotated_to is not None:
             raise InvalidInput(f"The key {prefix} was replaced or no longer works; make a new one.")
-        lives = old.key.expires_at and now + (old.key.expires_at - old.key.created_at)
-        asked = replace(old.key, created_at=now, expires_at=lives)
+        wanted = old.key if within is None else within(old.key)
+        asked = replace(wanted, created_at=now, expires_at=_later(wanted.expires_at, now))
         made, text = self._put_new(asked, lambda new: _ended(old, new, now, grace_s))
         self._let_go(prefix)
         self._tell(old.key, "keys.rotate", by, rotated_to=made.prefix, grace_s=grace_s)

@@ -8,6 +8,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -35,6 +36,7 @@ FRESH_S = 3_600.0  # a key that the issuer took back is believed no longer than 
 WAIT_S = 5.0
 LARGEST = 1 << 20
 LEEWAY_S = 10  # clocks of two machines differ
+LAST_S = 253_402_300_799  # the last second of the year 9999, after which there are no dates
 _PREFIX = "memory:"
 # The times are checked here, by the clock that was given.
 _UNTIMED = {"verify_exp": False, "verify_nbf": False, "verify_iat": False}
@@ -114,8 +116,13 @@ class Tokens:
         grants = grants_of(claims.get("scope", claims.get("scp")))
         if not grants:
             raise Unauthenticated("The token allows nothing here; it needs a scope memory:read.")
-        trust = _trust_of(claims.get("trust", 1))
-        return Caller(tenant=tenant, name=f"token:{subject}", grants=grants, trust=trust)
+        return Caller(
+            tenant=tenant,
+            name=f"token:{subject}",
+            grants=grants,
+            trust=_trust_of(claims.get("trust", 1)),
+            expires_at=datetime.fromtimestamp(min(claims["exp"], LAST_S), UTC),
+        )
 
 
 class IssuerKeys:

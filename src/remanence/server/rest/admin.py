@@ -33,11 +33,11 @@ class NewKey:
     """A key to make."""
 
     name: str = given("what it is for", ...)
-    grants: tuple[Grant, ...] = given("read, write, admin", ...)
+    grants: tuple[Grant, ...] = given("read, write, erase, admin", ...)
     tenant: str | None = given("whose it is; the caller's own when left out")
     trust: float = given("how far what it writes is trusted, 0 to 1", 1.0)
     quarantine: bool = given("what it writes waits for an admin's eyes", False)
-    expires_at: datetime | None = given("when it stops working")
+    expires_at: datetime | None = given("when it stops working; never after its maker's right")
     rate_limit: int | None = given("calls a minute; the server's own limit when left out")
 
 
@@ -46,6 +46,7 @@ class Rotation:
     """A key to replace."""
 
     grace_s: float = given("seconds for which the old one still works", 0.0)
+    expires_at: datetime | None = given("when the new one stops working; else as the old one")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,23 +139,40 @@ async def _create(request: Request) -> Response:
 
 def _new(keys: Keys, wanted: NewKey, tenant: str, caller: Caller, own: int) -> tuple[Key, str]:
     """A key that lives no longer and may no more than the one it is made with."""
-    asked = wanted.expires_at and moment_of("expires_at", wanted.expires_at)
-    ends = [one for one in (asked, _expiry(keys, caller)) if one is not None]
     return keys.create(
         wanted.name,
         tenant=tenant,
         grants=wanted.grants,
         trust=min(wanted.trust, caller.trust) if wanted.trust <= 1 else wanted.trust,
         quarantine=wanted.quarantine,
-        expires_at=min(ends, default=None),
+        expires_at=_ending(wanted.expires_at, _expiry(keys, caller)),
         rate_limit=_rate(wanted.rate_limit, caller, own),
         by=caller.name,
     )
 
 
+def _renewed(
+    keys: Keys, prefix: str, wanted: Rotation, caller: Caller, own: int
+) -> tuple[Key, str]:
+    """A key in the place of another; whoever has its text may no more than before."""
+
+    def within(old: Key) -> Key:
+        ends = _ending(wanted.expires_at or old.expires_at, _expiry(keys, caller))
+        return replace(old, expires_at=ends, rate_limit=_rate(old.rate_limit, caller, own))
+
+    return keys.rotate(prefix, grace_s=wanted.grace_s, by=caller.name, within=within)
+
+
+def _ending(asked: datetime | None, makers: datetime | None) -> datetime | None:
+    """When a key ends: as is asked, but not after its maker's right."""
+    known = None if asked is None else moment_of("expires_at", asked)
+    return min((one for one in (known, makers) if one is not None), default=None)
+
+
 def _expiry(keys: Keys, caller: Caller) -> datetime | None:
+    """When the caller's right ends; a key's is asked anew, as it may have been replaced since."""
     kind, _, prefix = caller.name.partition(":")
-    return keys.get(prefix).expires_at if kind == "key" else None
+    return keys.get(prefix).expires_at if kind == "key" else caller.expires_at
 
 
 def _rate(wanted: int | None, caller: Caller, own: int) -> int | None:
@@ -172,8 +190,8 @@ async def _rotate(request: Request) -> Response:
     caller = _admin(request)
     wanted = read(Rotation, await body_of(request))
     prefix = await _own(request, caller)
-    rotate = lambda keys: keys.rotate(prefix, grace_s=wanted.grace_s, by=caller.name)  # noqa: E731
-    return await _made(request, rotate)
+    own: int = request.app.state.settings.rate_limit
+    return await _made(request, lambda keys: _renewed(keys, prefix, wanted, caller, own))
 
 
 async def _revoke(request: Request) -> Response:
