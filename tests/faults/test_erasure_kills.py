@@ -31,11 +31,10 @@ def killed(at: int, places: list[tuple[Any, str]], act: Callable[[], object]) ->
     """Act in a process that dies before or after the calls of these functions; whether it did."""
     child = os.fork()
     if child == 0:
-        left = [at]
-        for owner, name in places:
-            setattr(owner, name, _deadly(getattr(owner, name), left))
-        code = 1
+        left, code = [at], 1
         try:
+            for owner, name in places:
+                setattr(owner, name, _deadly(getattr(owner, name), left))
             act()
             code = 0
         finally:
@@ -174,7 +173,7 @@ def test_a_restore_that_is_killed_brings_nothing_back(database: str, tmp_path: P
         memory.forget(user_id="bob", erase=True)
         after = memory.add("after the backup", user_id="eve").id
         places, settings = steps(memory), memory.settings
-    places += [(restoring, "put"), (SqliteStore, "compact")]
+    places += [(restoring, "put_in_place"), (SqliteStore, "compact")]
     for at in moments_of(database, few=[0, 3, MOST]):
         dead = killed(at, places, lambda: restore_store(tmp_path / "copy", settings))
         with Memory(database) as memory:
