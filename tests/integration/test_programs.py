@@ -33,8 +33,7 @@ def outcome(
     )  # fmt: skip
     with tempfile.TemporaryFile("w+") as errors:
         forked = Program(source, *given, env=env, cwd=cwd, stderr=errors.fileno())
-        forked.stdin.write(said)
-        told = forked.rest()
+        told = forked.rest(said)
         errors.seek(0)
         return [
             (started.returncode, started.stdout, started.stderr),

@@ -53,8 +53,11 @@ class Program:
         """The next line it says; nothing if there is none to come."""
         return self.stdout.readline().rstrip("\n")
 
-    def rest(self) -> str:
-        """All that it still says, with nothing more to read, until it ends."""
+    def rest(self, said: str = "") -> str:
+        """All that it still says until it ends, with this and nothing more to read."""
+        if said:
+            with suppress(BrokenPipeError):  # it may have ended already
+                self.stdin.write(said)
         with suppress(BrokenPipeError):
             self.stdin.close()
         with self.stdout:
