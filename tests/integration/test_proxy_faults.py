@@ -6,8 +6,8 @@ import json
 import math
 import socket
 import threading
-import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -432,19 +432,18 @@ def test_a_chat_goes_on_with_a_store_that_is_broken(
     assert answer.headers["x-memory-error"] in ("store-unavailable", "failed", "unexpected")
 
 
-def test_storing_delays_no_answer(served: Served, upstream: ChatServer, database: Path) -> None:
+def test_storing_delays_no_answer(upstream: ChatServer, database: Path) -> None:
     upstream.then(says("Warm."), says("At once."))
-    post(served, chat("First"))
-    stored(served.memory, 2)
-    other = apsw.Connection(str(database))
-    other.execute("BEGIN IMMEDIATE")  # nobody else writes now
-    started = time.perf_counter()
-    assert b"[DONE]" in post(served, chat("Second", stream=True)).content
-    assert time.perf_counter() - started < 3
-    assert served.memory.count(kinds="message", user_id="ana") == 2
-    other.execute("ROLLBACK")
-    other.close()
-    assert stored(served.memory, 4)[2:] == [("Second", ""), ("At once.", "")]
+    patient = Memory(database, busy_timeout_s=2 * HANG_S)  # it would wait longer than the caller
+    with serving(patient, upstream_url=upstream.url, upstream_key="up-secret") as served:
+        post(served, chat("First"))
+        stored(served.memory, 2)
+        with closing(apsw.Connection(str(database))) as other:
+            other.execute("BEGIN IMMEDIATE")  # nobody else writes now
+            assert b"[DONE]" in post(served, chat("Second", stream=True)).content
+            assert served.memory.count(kinds="message", user_id="ana") == 2
+            other.execute("ROLLBACK")
+        assert stored(served.memory, 4)[2:] == [("Second", ""), ("At once.", "")]
 
 
 def test_nothing_said_is_lost_when_the_server_stops(upstream: ChatServer, database: Path) -> None:

@@ -134,6 +134,6 @@ def test_impossible_sizes_are_refused(size: int, overlap: int) -> None:
 def test_a_megabyte_takes_linear_time() -> None:
     text = "The quick brown fox jumps over the lazy dog. " * 22_000
     spans = tokens(text)
-    begun = time.perf_counter()
+    begun = time.thread_time()
     assert len(pieces(text, spans)) > 1000
-    assert time.perf_counter() - begun < 5
+    assert time.thread_time() - begun < 5

@@ -47,8 +47,11 @@ def serving(memory: Memory | None = None, **settings: Any) -> Iterator[Served]:
     """A server with these settings; the memory is closed with it."""
     own = memory or Memory(settings.pop("database", ":memory:"), **settings)
     given = {"host": "127.0.0.1", "port": 0, "rate_limit": 0, **settings}
-    known = load_settings({"database": own.settings.database_url, **given})
-    app = make_app(known, own)
+    try:
+        app = make_app(load_settings({"database": own.settings.database_url, **given}), own)
+    except BaseException:
+        own.close()
+        raise
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     config = uvicorn.Config(

@@ -167,9 +167,9 @@ def test_known_then_is_what_the_claims_known_then_say(
 def test_a_thousand_claims_of_one_slot_take_less_than_a_second() -> None:
     random = Random(5)
     said = [_random(random, number) for number in range(1000)]
-    started = time.perf_counter()
+    started = time.thread_time()
     assert believed(said)
-    assert time.perf_counter() - started < 1
+    assert time.thread_time() - started < 1
 
 
 def _has_start(claim: Claim) -> bool:

@@ -84,10 +84,10 @@ def test_aliases_bring_two_together() -> None:
 
 def test_many_names_are_not_compared_each_with_each() -> None:
     names = {str(n): [f"Person {n:05}x{n * 7919 % 100_003}"] for n in range(5_000)}
-    started = time.perf_counter()
+    started = time.thread_time()
     found = pairs_worth_comparing(names)
     assert len(found) < 50_000
-    assert time.perf_counter() - started < 10
+    assert time.thread_time() - started < 10
 
 
 @pytest.mark.parametrize(

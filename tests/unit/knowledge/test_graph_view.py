@@ -225,11 +225,11 @@ class TestWalks:
 
     def test_where_everything_is_joined_it_still_ends(self) -> None:
         made = view(*(says(f"n{a}", "r", f"n{b}") for a in range(40) for b in range(a)))
-        started = time.perf_counter()
+        started = time.thread_time()
         found = ways(made, "n0", "n1", most=8, limit=50)
         assert len({one.names for one in found}) == 50
         assert [len(one.edges) for one in found] == sorted(len(one.edges) for one in found)
-        assert time.perf_counter() - started < 5
+        assert time.thread_time() - started < 5
 
     @given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=20))
     def test_all_simple_paths_are_found(self, pairs: list[tuple[int, int]]) -> None:
@@ -360,9 +360,9 @@ class TestLikeness:
     @pytest.mark.slow
     def test_thousands_are_compared_in_seconds(self) -> None:
         made = view(entities=[entity(f"Person{n} Family{n % 300}") for n in range(3_000)])
-        started = time.perf_counter()
+        started = time.thread_time()
         self.suggest(made)
-        assert time.perf_counter() - started < 10
+        assert time.thread_time() - started < 10
 
 
 class TestTimelines:
