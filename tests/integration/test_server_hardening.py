@@ -29,6 +29,7 @@ from remanence.server.mcp import mounting
 from remanence.server.problems import Overloaded
 from remanence.server.rest import asking, transfers
 from remanence.server.serving import check_bind, listening
+from remanence.server.writes import Writes
 from remanence.testing.patience import HANG_S
 from remanence.testing.serving import Served, serving
 
@@ -167,7 +168,7 @@ class TestHeads:
         self, server: Served, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(wire, "HEAD_S", SOON_S)
-        monkeypatch.setattr(health, "_touch", lambda _: time.sleep(3 * SOON_S))
+        monkeypatch.setattr(Writes, "check", lambda *_: time.sleep(3 * SOON_S))
         assert httpx.get(f"{server.url}/ready").status_code == 200
 
     def test_one_connection_too_many_is_let_go(
@@ -318,7 +319,7 @@ class TestOpenPaths:
         self, server: Served, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         asked: list[Any] = []
-        monkeypatch.setattr(health, "_touch", asked.append)
+        monkeypatch.setattr(Writes, "check", lambda *given: asked.append(given))
         monkeypatch.setattr(health, "FRESH_S", 60)
         with httpx.Client(base_url=server.url) as client:
             assert {client.get("/ready").status_code for _ in range(20)} == {200}

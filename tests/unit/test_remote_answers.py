@@ -105,7 +105,8 @@ def consistent(request: Any, answer: Any) -> Any:
     """The answer with what an operation puts into it out of the request itself."""
     match answer:
         case Forgotten() if isinstance(request, Forget):
-            return replace(answer, dry_run=request.dry_run, erased=request.erase)
+            ids = tuple(one.id for one in answer.memories)
+            return replace(answer, dry_run=request.dry_run, erased=request.erase, ids=ids)
     kind = type(answer).__name__
     if kind == "Noted":
         return replace(answer, id=request.id, useful=request.useful)

@@ -11,14 +11,13 @@ from typing import Any
 _PLACES = 1 << 31  # the C library counts places in 32 bits with a sign
 _LAST = _PLACES - 1  # past the end of any file that is written here, so that it can be read
 _LOOK_S = 0.01
-_msvcrt: Any = import_module("msvcrt")
 _position = threading.Lock()  # a lock is put where the handle stands
 
 
 def try_lock(file: int, place: int) -> bool:
     """As in `locks`. Two places may be one here; then one of them is taken for the other."""
     try:
-        _locking(file, _msvcrt.LK_NBLCK, place % _PLACES)
+        _locking(file, _msvcrt().LK_NBLCK, place % _PLACES)
     except PermissionError:
         return False
     return True
@@ -26,7 +25,7 @@ def try_lock(file: int, place: int) -> bool:
 
 def unlock(file: int, place: int) -> None:
     """As in `locks`."""
-    _locking(file, _msvcrt.LK_UNLCK, place % _PLACES)
+    _locking(file, _msvcrt().LK_UNLCK, place % _PLACES)
 
 
 def wait_alone(file: int) -> None:
@@ -38,4 +37,8 @@ def wait_alone(file: int) -> None:
 def _locking(file: int, how: int, place: int) -> None:
     with _position:
         os.lseek(file, place, os.SEEK_SET)
-        _msvcrt.locking(file, how, 1)
+        _msvcrt().locking(file, how, 1)
+
+
+def _msvcrt() -> Any:
+    return import_module("msvcrt")  # where it is used: only Windows has it

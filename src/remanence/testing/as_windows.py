@@ -44,6 +44,9 @@ def pretend() -> None:
     """Be as Windows from here on, for what is imported from here on."""
     import fcntl
 
+    from remanence.silence import hush
+
+    hush()
     for name in CHOOSY:
         import_module(name)
     sys.modules["msvcrt"] = fake_msvcrt(fcntl)

@@ -25,6 +25,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from remanence.silence import hush
+
 Asked = dict[str, Any]
 
 PRELOADED = (
@@ -41,7 +43,7 @@ PRELOADED = (
     "tokenizers",
 )
 # Threads do not survive a fork, and these start some as they are imported.
-NO_THREADS = {"OPENBLAS_NUM_THREADS": "1", "ORT_DISABLE_TELEMETRY": "1"}
+NO_THREADS = {"OPENBLAS_NUM_THREADS": "1"}
 START = f"from {__name__} import main; main()"
 _LENGTH = struct.Struct("!q")
 
@@ -103,6 +105,7 @@ def fork_server() -> ForkServer:
 def main() -> None:
     """Be the process; or, once forked, the program."""
     control = socket.socket(fileno=int(sys.argv[1]))
+    hush()
     for name in PRELOADED:
         with suppress(ModuleNotFoundError):  # an extra that is not installed
             import_module(name)
