@@ -167,7 +167,8 @@ def test_the_key_is_told_nowhere(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     secrets = [key, key.encode().hex(), OTHER, OTHER.encode().hex()]
-    said = [repr(Memory(tmp_path / "new.db", encryption_key=OTHER).settings)]
+    with Memory(tmp_path / "new.db", encryption_key=OTHER) as memory:
+        said = [repr(memory.settings)]
     with closing(SqliteStore(path, key=key)) as store:
         said.append(repr(store._database.connections.settings))
     for refused in _refusals(tmp_path, path, key):
