@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,8 +23,11 @@ def clock() -> FixedClock:
 
 
 @pytest.fixture
-def memory(tmp_path: Path, clock: FixedClock) -> Iterator[Memory]:
-    with Memory(tmp_path / "memory.db", clock=clock) as opened:
+def memory(
+    kept_in: str, tmp_path: Path, clock: FixedClock, request: pytest.FixtureRequest
+) -> Iterator[Memory]:
+    where = tmp_path / "m.db" if kept_in == "sqlite" else request.getfixturevalue("postgres_url")
+    with Memory(where, clock=clock) as opened:
         yield opened
 
 
@@ -101,3 +105,49 @@ def test_the_earlier_of_two_moments_counts_for_a_block(memory: Memory, clock: Fi
     assert seen.value == "one"
     with pytest.raises(InvalidInput, match="as_of"):
         memory.blocks.get("human", as_of="yesterday")  # type: ignore[arg-type]
+
+
+def test_search_goes_by_the_fields_of_then(memory: Memory, clock: FixedClock) -> None:
+    ana = {"user_id": "ana", "filters": {"team": "sales"}}
+    made = [memory.add(f"note {n}", user_id="ana", metadata={"team": "sales"}) for n in range(6)]
+    clock.at = MAY + 2 * DAY
+    for one in made:
+        memory.update(one.id, metadata={"team": "works"}, importance=0.9, speaker="Bo")
+    found = memory.search("note", known_at=MAY + DAY, limit=6, **ana)
+    assert {hit.memory.metadata["team"] for hit in found} == {"sales"}
+    assert len(found) == 6
+    assert len({hit.memory.importance for hit in found} - {0.9}) == 1
+    assert not memory.search("note", **ana)
+
+
+def test_search_goes_by_the_words_of_then(memory: Memory, clock: FixedClock) -> None:
+    memory.add_many([f"boat {n} lies in the harbour" for n in range(100)], user_id="ana")
+    made = memory.add("The violin lesson is on Monday", user_id="ana")
+    clock.at = MAY + 2 * DAY
+    memory.update(made.id, text="boat 100 lies in the harbour")
+    asked: dict[str, Any] = {"user_id": "ana", "known_at": MAY + DAY}
+    assert memory.search("when is the violin lesson?", **asked)[0].memory == made
+    assert memory.why_not("violin lesson", made.id, **asked).stage == "returned"
+    dropped = memory.why_not("violin lesson", made.id, **asked, states="archived")
+    assert dropped.stage == "filter"
+
+
+def test_what_rested_then_was_not_believed_and_not_in_the_graph(
+    memory: Memory, clock: FixedClock
+) -> None:
+    made = memory.add("I live in Lisbon.", user_id="ana", role="user")
+    ana = {"user_id": "ana"}
+    for day, change in enumerate(
+        [{"text": "I live in Porto."}, {"state": "archived"}, {"state": "active"}], start=1
+    ):
+        clock.at = MAY + 2 * day * DAY
+        memory.update(made.id, **change)
+    known = [
+        [one.object for one in memory.facts.find(**ana, known_at=MAY + n * DAY)]
+        for n in (1, 3, 5, 7)
+    ]
+    assert known == [["Lisbon"], ["Porto"], [], ["Porto"]]
+    first = {one.name for one in memory.graph.entities(**ana, known_at=MAY + DAY)}
+    assert "Porto" not in first
+    assert not memory.graph.mentions("Porto", **ana, known_at=MAY + 5 * DAY)
+    assert memory.graph.mentions("Porto", **ana, known_at=MAY + 7 * DAY)

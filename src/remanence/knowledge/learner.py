@@ -185,7 +185,7 @@ def claim_of(record: MemoryRecord, said: Statement, id: str, origin: str) -> Cla
         confidence=said.confidence,
         trust=record.trust * said.trust * (RETOLD if record.role in UNHEARD else 1.0),
         observed_at=record.happened_at,
-        recorded_at=record.created_at if record.version == 1 else record.updated_at,
+        recorded_at=_told_at(record),
         began=said.began,
         ended=said.ended,
         origin=origin,
@@ -195,6 +195,11 @@ def claim_of(record: MemoryRecord, said: Statement, id: str, origin: str) -> Cla
         agent_id=record.agent_id,
         session_id=record.session_id,
     )
+
+
+def _told_at(record: MemoryRecord) -> datetime:
+    """When the memory came to say what it says."""
+    return record.created_at if record.version == 1 else record.updated_at
 
 
 def _retold(said: Statement, speaker: Named) -> Statement:
@@ -224,7 +229,7 @@ def _entities(record: MemoryRecord, names: Iterable[Named]) -> list[Entity]:
                 id=id,
                 name=name.text,
                 type=name.type,
-                created_at=record.created_at,
+                created_at=_told_at(record),
                 user_id=record.user_id,
             )
     return list(found.values())

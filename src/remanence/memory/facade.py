@@ -22,7 +22,6 @@ from remanence.layers.cleanup import Cleanup, believed, cleanup_filter, days_bef
 from remanence.layers.conversation import Conversations
 from remanence.layers.erasing import erase_copies
 from remanence.layers.erasure import Eraser, Erasures
-from remanence.layers.past import MORE, as_it_was
 from remanence.layers.purging import Purger
 from remanence.layers.sessions import Sessions
 from remanence.layers.snapshots import Snapshots
@@ -49,7 +48,7 @@ from remanence.model.memory import (
     unit_interval,
 )
 from remanence.model.purge import Blame, Purged
-from remanence.model.query import MAX_LIMIT, MAX_QUERY, Query, check_limit
+from remanence.model.query import MAX_QUERY, Query, check_limit
 from remanence.model.scope import Reach
 from remanence.model.snapshot import Snapshot, SnapshotDiff
 from remanence.recall.ask import query_of, where_of
@@ -492,8 +491,9 @@ class Memory(OpenMemory):
         """The memories that answer best, best first; `limit` of them whenever that many match.
 
         `since`/`until` bound when it happened; `as_of` leaves out what happened later. `known_at`
-        asks the memory as it was: without what was learned later, and with the texts and states
-        of then. `now` is what "last May" or "yesterday" count from.
+        asks the memory as it was: without what was learned later, each with the text, state and
+        fields of then, which is what conditions are about too. `now` is what "last May" or
+        "yesterday" count from.
         """
         arguments = {n: v for n, v in locals().items() if n not in ("self", "query")}
         hits = self._hits(query, **arguments)
@@ -753,12 +753,7 @@ class Memory(OpenMemory):
     def _hits(self, query: str, **arguments: Any) -> Hits:
         """What a search finds, without counting it as a use."""
         live = arguments.get("now") is None
-        asked = self._query(query, arguments)
-        if asked.known_at is None:
-            return self.parts.recall.search(asked, live=live)
-        wide = replace(asked, states=tuple(State), limit=min(asked.limit * MORE, MAX_LIMIT))
-        found = self.parts.recall.search(wide, live=live)
-        return as_it_was(self.parts.store, found, asked.known_at, asked.states, asked.limit)
+        return self.parts.recall.search(self._query(query, arguments), live=live)
 
     def _query(self, text: str, arguments: Mapping[str, Any]) -> Query:
         return query_of(text, tenant=self.tenant, clock_now=self._clock.now(), **arguments)

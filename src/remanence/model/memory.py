@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
@@ -146,3 +146,32 @@ class Related:
     strength: float
     outgoing: bool
     since: datetime
+
+
+def at_version(
+    record: MemoryRecord, history: Sequence[Revision], version: int
+) -> MemoryRecord | None:
+    """The record with the fields it had then; None if it never had that version.
+
+    Each change in the history knows the values it replaced; they are put back, newest first.
+    """
+    if version > record.version:
+        return None
+    values: dict[str, Any] = {}
+    for revision in sorted(history, key=lambda one: one.version, reverse=True):
+        if version < revision.version <= record.version:
+            values |= revision.before
+    return replace(record, **values, version=version)
+
+
+def as_known(
+    record: MemoryRecord, history: Sequence[Revision], moment: datetime
+) -> MemoryRecord | None:
+    """The record with the fields it had at that moment; None if it was not there yet."""
+    if record.created_at > moment:
+        return None
+    known = [revision for revision in history if revision.at <= moment]
+    if not known:
+        return replace(record, updated_at=min(record.updated_at, moment))
+    then = at_version(record, history, max(one.version for one in known))
+    return None if then is None else replace(then, updated_at=max(one.at for one in known))

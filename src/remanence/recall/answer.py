@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from remanence.model.embedding import Span
 from remanence.model.hit import Hit, Hits, Understanding
 from remanence.model.memory import MemoryRecord
-from remanence.ports.store import RecallSource
+from remanence.recall.conditions import Readable
 from remanence.recall.ranked import Ranked
 from remanence.recall.ranker import Ranker
 
@@ -62,7 +62,7 @@ def found_in(ranked: Ranked, ranker: Ranker) -> tuple[Found, ...]:
     return tuple(found)
 
 
-def memories_of(source: RecallSource, found: Sequence[Found]) -> dict[int, MemoryRecord]:
+def memories_of(source: Readable, found: Sequence[Found]) -> dict[int, MemoryRecord]:
     """The memories by key, as they are now; those that are gone are left out."""
     wanted: defaultdict[int, list[int]] = defaultdict(list)
     for one in found:

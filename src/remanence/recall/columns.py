@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from sys import getsizeof
 from typing import Any
@@ -166,14 +166,31 @@ def columns_of(traits: Iterable[Trait], before: Columns | None = None) -> Column
     return _ordered(joined, lexicons)
 
 
-def changed(columns: Columns, keys: Iterable[int], traits: Iterable[Trait]) -> Columns:
-    """The columns without the memories of `keys`, and with `traits` in their place."""
-    fresh = _arrays(list(traits), columns.lexicons)
+def changed(
+    columns: Columns, keys: Iterable[int], traits: Iterable[Trait], *, apart: bool = False
+) -> Columns:
+    """The columns without the memories of `keys`, and with `traits` in their place.
+
+    Their new names are the old columns' as well, unless they are kept `apart`.
+    """
+    given = list(traits)
+    lexicons = _apart(columns.lexicons, given) if apart else columns.lexicons
+    fresh = _arrays(given, lexicons)
     gone = columns.rows_of(np.fromiter(keys, np.int64))
     keep = np.ones(len(columns), bool)
     keep[gone[gone >= 0]] = False
     kept = {name: getattr(columns, name)[keep] for name in _DTYPES}
-    return _ordered(_joined([kept, fresh]), columns.lexicons)
+    return _ordered(_joined([kept, fresh]), lexicons)
+
+
+def _apart(lexicons: Lexicons, traits: Iterable[Trait]) -> Lexicons:
+    """Lexicons that can take the speakers of these traits while others read the given ones."""
+    if all(one.speaker is None or one.speaker in lexicons.speakers.numbers for one in traits):
+        return lexicons
+    speakers = Lexicon()
+    for name in list(lexicons.speakers.names):
+        speakers.number(name)
+    return replace(lexicons, speakers=speakers)
 
 
 def _arrays(traits: list[Trait], lexicons: Lexicons) -> dict[str, NDArray[Any]]:

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from remanence.model.embedding import Fingerprint, FloatArray, QueryEmbedding, floats_of
 from remanence.ports.pieces import StoredPieces
-from remanence.ports.store import Vectors
 from remanence.recall.columns import Columns
+from remanence.recall.conditions import Readable
 from remanence.recall.late import token_matches
 from remanence.recall.postings import Rows
 from remanence.turns import computing
@@ -64,7 +64,7 @@ class Evidence:
 
 
 def read_evidence(
-    store: Vectors,
+    store: Readable,
     fingerprint: Fingerprint,
     partition: int,
     columns: Columns,

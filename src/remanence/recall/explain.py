@@ -32,9 +32,10 @@ def why_not(recall: Recall, store: Store, query: Query, id: str) -> WhyNot:
 def _filtered(
     recall: Recall, store: Store, query: Query, partition: int, key: int
 ) -> WhyNot | None:
-    columns = recall.views.columns(partition)
+    past = recall.past_of(query)
+    columns = recall.seen(partition, past).columns
     row = int(columns.rows_of(np.array([key]))[0])
-    for name, mask in conditions(query, columns, store, partition):
+    for name, mask in conditions(query, columns, store if past is None else past, partition):
         if row < 0 or not mask[row]:
             return WhyNot(stage="filter", explanation=_unmet(name))
     return None

@@ -14,17 +14,18 @@ from remanence.ports.embedder import Embedder
 from remanence.ports.store import Store
 from remanence.ports.vector_index import Nearest, VectorIndex
 from remanence.recall.adapter import Adapter
-from remanence.recall.adapters import Adapted, Adapters
+from remanence.recall.adapters import PLAIN, Adapted, Adapters
 from remanence.recall.adapting import Adapting, learned_shares
 from remanence.recall.answer import Answer, Found, found_in, hits_of, memories_of
 from remanence.recall.candidates import POOL, Lures, Pool, choose_pool
 from remanence.recall.columns import Columns
-from remanence.recall.conditions import Mask, allowed, microseconds
+from remanence.recall.conditions import Mask, Readable, allowed, microseconds
 from remanence.recall.diversity import diversified
 from remanence.recall.evidence import Evidence, no_evidence, read_evidence
 from remanence.recall.freshness import Freshness
 from remanence.recall.lexical import WordScores
 from remanence.recall.links import LEADERS, LinkReader, joined, raised
+from remanence.recall.past import Past
 from remanence.recall.postings import Rows
 from remanence.recall.ranked import Ranked
 from remanence.recall.ranker import Ranker
@@ -92,7 +93,10 @@ class Recall:
 
         `live` says that the query's `now` is the clock's and not the caller's.
         """
-        question = Question(query.text, query.now)
+        question, past = Question(query.text, query.now), self.past_of(query)
+        if past is not None:  # seldom asked for, so it is not worth caching
+            answer = self._answer(query, question, PLAIN, past)
+            return hits_of(answer, memories_of(past, answer.found))
         adapted = self.adapters.of(query.reach)
         if self._results is not None:
             return self._results.hits(
@@ -101,9 +105,11 @@ class Recall:
         answer = self._answer(query, question, adapted)
         return hits_of(answer, memories_of(self._store, answer.found))
 
-    def _answer(self, query: Query, question: Question, adapted: Adapted) -> Answer:
+    def _answer(
+        self, query: Query, question: Question, adapted: Adapted, past: Past | None = None
+    ) -> Answer:
         wordings = Wordings(self._embedder)
-        scenes = self._scenes(query, question, wordings, adapted)
+        scenes = self._scenes(query, question, wordings, adapted, past)
         found: tuple[Found, ...] = ()
         if scenes:
             with computing():
@@ -117,9 +123,20 @@ class Recall:
 
     def scenes(self, query: Query, adapted: Adapted | None = None) -> list[Scene]:
         """The pools of a search, before they are ranked; with other adapters, if so wished."""
-        using = self.adapters.of(query.reach) if adapted is None else adapted
+        past = self.past_of(query)
+        if adapted is None:
+            adapted = self.adapters.of(query.reach) if past is None else PLAIN
         question, wordings = Question(query.text, query.now), Wordings(self._embedder)
-        return self._scenes(query, question, wordings, using)
+        return self._scenes(query, question, wordings, adapted, past)
+
+    def past_of(self, query: Query) -> Past | None:
+        """The past that the query asks for, if it does."""
+        return None if query.known_at is None else Past(self._store, query.known_at)
+
+    def seen(self, partition: int, past: Past | None) -> View:
+        """The partition as it stands, or stood."""
+        view = self.views.view(partition)
+        return view if past is None else past.view(partition, view)
 
     def rank(self, query: Query, scenes: list[Scene]) -> Ranked:
         """Every memory of the pools with its score, best first."""
@@ -142,11 +159,16 @@ class Recall:
         return ranked.first(np.arange(min(enough, query.limit)))
 
     def _scenes(
-        self, query: Query, question: Question, wordings: Wordings, adapted: Adapted
+        self,
+        query: Query,
+        question: Question,
+        wordings: Wordings,
+        adapted: Adapted,
+        past: Past | None,
     ) -> list[Scene]:
         partitions = self._store.partitions(query.reach)
         using = adapted.adapters
-        found = (self._scene(query, question, wordings, p, using.get(p)) for p in partitions)
+        found = (self._scene(query, question, wordings, p, using.get(p), past) for p in partitions)
         return [scene for scene in found if scene is not None]
 
     def _scene(
@@ -156,22 +178,24 @@ class Recall:
         wordings: Wordings,
         partition: int,
         adapter: Adapter | None,
+        past: Past | None,
     ) -> Scene | None:
-        view = self.views.view(partition)
+        view, source = self.seen(partition, past), self._store if past is None else past
         columns = view.columns
-        mask = allowed(query, columns, self._store, partition)
+        mask = allowed(query, columns, source, partition)
         if not mask.any():
             return None
         most = min(max(FEW, len(columns) // COMMON), MANY)
         found = view.postings.of(
-            question.terms, lambda unknown: self._store.postings(partition, unknown, most)
+            question.terms, lambda unknown: source.postings(partition, unknown, most)
         )
         words = WordScores(columns, question.terms, found, most)
         people = frozenset(question.people(columns.lexicons.speakers))
         plain = words.without(_name_terms(columns, people))
         asked = question.in_voice_of(columns.lexicons.speakers.names[n] for n in people)
         embedded = wordings.embedded(asked.text)
-        nearest = self._nearest(query, columns, mask, embedded, partition)
+        told = mask if past is None else mask & ~np.isin(columns.key, past.retold(partition))
+        nearest = self._nearest(query, columns, told, embedded, partition)
         size = max(POOL, query.limit * 3)
         times = _in_period(columns, mask, question)
         graph = _reached(view, question)
@@ -187,9 +211,8 @@ class Recall:
             learned = self._adapting.learned(adapter, question, embedded, columns, partition)
             pool = joined(pool, self._adapting.lured(learned, columns, mask, partition), mask)
         graph = raised(graph, rows, strength, len(columns))
-        evidence = self._evidence(partition, columns, pool, embedded)
+        evidence = self._evidence(source, partition, columns, pool, embedded)
         weights = _token_weights(asked, words, embedded)
-        told = "" if nearest is None else nearest.degraded
         return Scene(
             question,
             partition,
@@ -200,7 +223,7 @@ class Recall:
             weights,
             people,
             graph,
-            told,
+            "" if nearest is None else nearest.degraded,
             learned,
         )
 
@@ -219,13 +242,18 @@ class Recall:
         return self.vectors().nearest(partition, embedded.vector, count, keys, exact=False)
 
     def _evidence(
-        self, partition: int, columns: Columns, pool: Pool, embedded: QueryEmbedding | None
+        self,
+        source: Readable,
+        partition: int,
+        columns: Columns,
+        pool: Pool,
+        embedded: QueryEmbedding | None,
     ) -> Evidence:
         if embedded is None:
             return no_evidence()
         rows = np.concatenate([pool.rows, columns.neighbours(pool.rows, -1)])
         fingerprint = self._embedder.fingerprint
-        return read_evidence(self._store, fingerprint, partition, columns, rows, embedded)
+        return read_evidence(source, fingerprint, partition, columns, rows, embedded)
 
     def _shares(self, query: Query, scene: Scene, figures: FloatArray) -> FloatArray:
         fresh = self._freshness.shares(

@@ -11,6 +11,7 @@ from functools import partial
 from remanence.clock import Clock
 from remanence.knowledge.belief import believe, holding, newest
 from remanence.knowledge.identity import Identity, groups
+from remanence.knowledge.resting import as_they_rested
 from remanence.model.knowledge import Claim, Entity, Fact, Standing
 from remanence.model.predicates import PREDICATES, SAME_AS, Holds, Predicate, predicate_of
 from remanence.model.query import ALL
@@ -329,8 +330,11 @@ class Evidence:
         names: Mapping[str, str],
         known_at: datetime | None,
     ) -> list[Fact]:
+        said = [one for one in claims if one.predicate != SAME_AS]
+        if known_at is not None:
+            said = as_they_rested(self._store, self._tenant, said, known_at)
         return believe(
-            [one for one in claims if one.predicate != SAME_AS],
+            said,
             names=names,
             same=same,
             known_at=known_at,

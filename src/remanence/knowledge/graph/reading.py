@@ -24,10 +24,11 @@ from remanence.knowledge.graph.telling import timeline_of
 from remanence.knowledge.graph.view import View
 from remanence.knowledge.graph.views import Views
 from remanence.knowledge.identity import Identity
+from remanence.knowledge.resting import then_of
 from remanence.model.accept import text_of, truth_of
 from remanence.model.graph import Community, Likeness, Moment, Node, Route, Subgraph
 from remanence.model.knowledge import Mention, entity_id, folded_name
-from remanence.model.memory import unit_interval
+from remanence.model.memory import State, unit_interval
 from remanence.model.query import ALL, MAX_LIMIT, check_limit
 from remanence.model.scope import Reach
 from remanence.ports.store import Store
@@ -359,7 +360,8 @@ class GraphReading:
         if known_at is None:
             return mentions
         records = self._store.get(self._tenant, [one.memory for one in mentions])
-        there = {one.id for one in records if one.created_at <= known_at}
+        then = (then_of(self._store, one, known_at) for one in records)
+        there = {one.id for one in then if one is not None and one.state == State.ACTIVE}
         return [one for one in mentions if one.memory in there]
 
 

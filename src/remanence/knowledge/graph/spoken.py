@@ -8,12 +8,17 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import combinations
 
+from remanence.model.filter import Compare
+from remanence.model.memory import State
 from remanence.model.scope import Reach
 from remanence.ports.store import Store, Trait
+from remanence.recall.past import Past
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # A memory that names more than this is a list; it says little about who belongs with whom.
 CROWD = 32
+
+_ACTIVE = Compare("state", "eq", State.ACTIVE, field=True)
 
 
 @dataclass(slots=True)
@@ -54,7 +59,7 @@ def spoken_in(
 ) -> Spoken:
     """The talk in reach, each entity counted as the one that `standing_for` names for it.
 
-    Only memories that take part in recall count; with `known_at`, those that were there by then.
+    Only memories that take part in recall count; with `known_at`, those that did so then too.
     """
     talk: dict[str, Talk] = {}
     pairs: Counter[tuple[str, str]] = Counter()
@@ -64,6 +69,9 @@ def spoken_in(
         for key, number in store.mentioned(partition):
             if entity := standing_for.get(named.get(number, "")):
                 said.setdefault(key, set()).add(entity)
+        if known_at is not None:
+            there = Past(store, known_at).keys(partition, _ACTIVE).tolist()
+            said = {key: said[key] for key in said.keys() & set(there)}
         for trait in store.traits(partition):
             if trait.key in said and _within(trait, reach, known_at):
                 _hear(said[trait.key], trait.happened, talk, pairs)

@@ -14,6 +14,7 @@ from remanence.knowledge.graph.around import around, spoken_around
 from remanence.knowledge.graph.known import Known, known_of
 from remanence.knowledge.graph.spoken import Spoken, spoken_in
 from remanence.knowledge.graph.view import View
+from remanence.knowledge.resting import as_they_rested
 from remanence.model.knowledge import Claim, Entity
 from remanence.model.predicates import SAME_AS
 from remanence.model.query import ALL
@@ -109,6 +110,8 @@ class Views:
     def _read(self, mark: Mark, reach: Reach, known_at: datetime | None, now: datetime) -> _Read:
         # Claims first: what they speak of is then among the entities.
         claims = self._store.claims(_wide(reach), limit=ALL)
+        if known_at is not None:
+            claims = as_they_rested(self._store, reach.tenant, claims, known_at)
         entities = self._store.entities(_wide(reach), limit=ALL)
         known = self._known(reach, entities, claims, now=now, known_at=known_at)
         spoken = spoken_in(self._store, reach, known.standing_for, known_at)

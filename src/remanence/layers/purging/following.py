@@ -9,10 +9,9 @@ from datetime import datetime
 
 from remanence.layers.purging.past import Past
 from remanence.layers.purging.undoing import undone
-from remanence.model.memory import MemoryRecord, Revision, State
+from remanence.model.memory import MemoryRecord, Revision, State, as_known
 from remanence.ports.store import Store
 from remanence.remember.lineage import MERGED_INTO, SHOWING, SUMMARISES, originals
-from remanence.remember.past import as_known
 from remanence.remember.unmerging import MERGED
 
 GATHERED = "gathered"  # the verb of what merging does to the memory that stays

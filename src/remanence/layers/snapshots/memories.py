@@ -9,11 +9,11 @@ from typing import Any
 from remanence.layers.snapshots.packing import chunks, packed, unpacked
 from remanence.layers.snapshots.section import Changes, Part, Place, Restoring, settled
 from remanence.model.document import Address
-from remanence.model.memory import MemoryRecord, State
+from remanence.model.memory import MemoryRecord, State, at_version
 from remanence.model.scope import Reach
 from remanence.model.snapshot import MemoryChange
 from remanence.ports.store import Store
-from remanence.remember.past import at_version, differing
+from remanence.remember.past import differing
 from remanence.remember.writer import Writer
 
 PER_PART = 50_000

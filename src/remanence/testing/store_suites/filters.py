@@ -10,10 +10,10 @@ import pytest
 
 from remanence.model.filter import parse_filter
 from remanence.model.memory import Kind, MemoryRecord, State
+from remanence.model.satisfying import satisfies
 from remanence.model.scope import Reach
 from remanence.ports.store import Store
 from remanence.testing.store_suites.making import LONG, NOW, add, memory, revise, texts
-from remanence.testing.store_suites.oracle import satisfies
 
 FILTERED: list[dict[str, Any]] = [
     {},

@@ -14,6 +14,7 @@ from remanence.errors import Conflict
 from remanence.model.document import Address, Discard, Document, Edition, Put, Shelf
 from remanence.model.filter import parse_filter
 from remanence.model.memory import Kind, MemoryRecord, State
+from remanence.model.satisfying import satisfies
 from remanence.model.scope import Reach
 from remanence.model.tier import TextCodec, Tier
 from remanence.model.write import Insert, Remove, Revise
@@ -29,7 +30,6 @@ from remanence.testing.store_suites.making import (
     postings,
     write,
 )
-from remanence.testing.store_suites.oracle import satisfies
 
 SECOND = timedelta(seconds=1)
 TENANTS = ("t", "u")

@@ -1,4 +1,4 @@
-"""What a filter means, in plain Python: the oracle that stores are compared with."""
+"""What a filter means, in plain Python: stores answer the same, and so does the past."""
 
 from __future__ import annotations
 
