@@ -8,14 +8,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import tzinfo
 from pathlib import Path
 
 import platformdirs
 
 from remanence.config.keys import SHORTEST_KEY, accepted_key, key_in
-from remanence.errors import ConfigError
+from remanence.errors import ConfigError, InvalidInput
 from remanence.model.block import block_label, block_limit
 from remanence.model.sleep import ForgetPolicy, SleepPolicy
+from remanence.zones import zone_of
 
 TLS_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 
@@ -26,6 +28,7 @@ class Settings:
 
     database: str = field(default="", repr=False)
     tenant: str = "default"
+    timezone: str = "UTC"
     embedder: str = "all-MiniLM-L6-v2"
     embedder_url: str = field(default="", repr=False)
     embedder_key: str = field(default="", repr=False)
@@ -106,6 +109,7 @@ class Settings:
     otel_endpoint: str = ""
 
     def __post_init__(self) -> None:
+        self.zone  # noqa: B018 - a zone that nobody knows is refused here
         _choice("device", self.device, ("cpu", "cuda", "auto"))
         _choice("tls", self.tls, TLS_MODES)
         _choice("migrate", self.migrate, ("auto", "manual"))
@@ -184,6 +188,14 @@ class Settings:
             ) from error
 
     @property
+    def zone(self) -> tzinfo:
+        """The time zone of whoever has none of their own."""
+        try:
+            return zone_of(self.timezone)
+        except InvalidInput as error:
+            raise ConfigError(f"timezone: {error}") from error
+
+    @property
     def one_at_a_time(self) -> frozenset[str]:
         """The predicates of its own that this memory holds one object of at a time."""
         named = (" ".join(name.split()).lower() for name in self.single_predicates.split(","))
@@ -220,6 +232,8 @@ HELP: Mapping[str, str] = {
     "data directory",
     "tenant": "who is logged in; no verb reads across tenants, except those that care for the "
     "whole store",
+    "timezone": "where days and words like `yesterday` are meant, if neither `now` nor the user "
+    "says: a name such as `Europe/Lisbon`, or an offset such as `+05:45`",
     "embedder": "a model's name, a folder, a hub name, or the endpoint's model with embedder_url",
     "embedder_url": "an OpenAI-compatible endpoint, e.g. `http://127.0.0.1:11434/v1`",
     "embedder_key": "the endpoint's API key, if it wants one",

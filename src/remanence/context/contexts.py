@@ -30,7 +30,7 @@ from remanence.layers.blocks.blocks import Blocks
 from remanence.layers.conversation.conversations import Conversations
 from remanence.layers.sessions.sessions import Sessions
 from remanence.layers.working import Working
-from remanence.model.accept import moment_of, text_of, truth_of
+from remanence.model.accept import local_moment_of, moment_of, text_of, truth_of
 from remanence.model.context import Context, checked_budget
 from remanence.model.conversation import Window
 from remanence.model.filter import Both, Compare
@@ -42,6 +42,7 @@ from remanence.model.scope import Reach
 from remanence.ports.store import Store
 from remanence.recall.views import Views
 from remanence.remember.tool_calls import OF_MEMORY
+from remanence.remember.zones import Zones
 from remanence.text.tokens import CountTokens, count_tokens
 
 NOTHING = Window(messages=(), tokens=0, left=0, summary="")
@@ -66,8 +67,10 @@ class Contexts:
         conversations: Conversations,
         facts: Facts,
         clock: Clock,
+        zones: Zones,
     ) -> None:
         self._store = store
+        self._zones = zones
         self._search = search
         self._tenant = tenant
         self._recalling = Recalling(store, Neighbours(store, views, tenant), tenant)
@@ -132,7 +135,15 @@ class Contexts:
         def search(text: str, limit: int) -> Hits:
             return self._search(text, limit=limit, **scope, **more)
 
-        asked = Asked(question=question, search=search, session_id=session_id, min_trust=trusted)
+        told = None if now is None else local_moment_of("now", now)
+        zone = self._zones.here(self._tenant, user_id, told)
+        asked = Asked(
+            question=question,
+            search=search,
+            session_id=session_id,
+            min_trust=trusted,
+            zone=zone,
+        )
         made = self._recalling.composed(others, asked, prices, budget)
         return replace(made, degraded=(*made.degraded, *lost)) if lost else made
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, tzinfo
 from functools import lru_cache, partial
 
 from remanence.context.entry import Entry, flat, gist_of
@@ -13,6 +13,7 @@ from remanence.context.neighbours import ALONE, Around, hangs, needed
 from remanence.layers.working import SOURCE as WORKING
 from remanence.model.hit import Hit
 from remanence.model.memory import MemoryRecord
+from remanence.zones import placed
 
 # Only the best hits bring the turns around them along.
 BROUGHT = 20
@@ -31,18 +32,25 @@ def recalled_entries(
     around: Callable[[Sequence[MemoryRecord]], Mapping[str, Around]],
     wanted: Collection[str],
     min_trust: float,
+    zone: tzinfo = UTC,
 ) -> tuple[Entry, ...]:
-    """The hits as entries, best first; `wanted` are the terms that excerpts are chosen by."""
+    """The hits as entries, best first; `wanted` are the terms that excerpts are chosen by.
+
+    Days are those of `zone`.
+    """
     brought = [
         hit.memory for n, hit in enumerate(hits[:BROUGHT]) if n < LEADING or hangs(hit.memory.text)
     ]
     turns = around(brought)
+    entry_of = partial(_entry, zone)
     own = {
-        hit.memory.id: _entry(hit.memory, hit.passage, wanted, partial(_why, hit, place))
+        hit.memory.id: entry_of(hit.memory, hit.passage, wanted, partial(_why, hit, place))
         for place, hit in enumerate(hits, 1)
     }
     return tuple(
-        _together(entry, hit.memory, turns.get(hit.memory.id, ALONE), own, place, min_trust)
+        _together(
+            entry, hit.memory, turns.get(hit.memory.id, ALONE), own, place, min_trust, entry_of
+        )
         for place, (entry, hit) in enumerate(zip(own.values(), hits, strict=True))
     )
 
@@ -65,12 +73,13 @@ def _together(
     own: Mapping[str, Entry],
     place: int,
     min_trust: float,
+    entry_of: Callable[..., Entry],
 ) -> Entry:
     if around is ALONE:
         return entry
     others = needed(record, around, leading=place < LEADING)
     along = [
-        own.get(other.id) or _entry(other, other.text, (), f"beside {record.id}", BEFORE)
+        own.get(other.id) or entry_of(other, other.text, (), f"beside {record.id}", BEFORE)
         for other in others
         if other.trust >= min_trust
     ]
@@ -78,6 +87,7 @@ def _together(
 
 
 def _entry(
+    zone: tzinfo,
     record: MemoryRecord,
     passage: str,
     wanted: Collection[str],
@@ -91,7 +101,7 @@ def _entry(
         reason=why,
         at=record.happened_at,
         source=record.source or record.session_id,
-        heading=day_of(record.happened_at.date()),
+        heading=day_of(placed(record.happened_at, zone).date()),
         place=(record.happened_at, record.id),
         gist=flat(record.text) if record.source == WORKING else gist_of(record.text),
         memory=True,

@@ -11,10 +11,19 @@ from uuid import UUID
 
 from remanence.knowledge.extract.statement import Named, NameFinder, Reader, Reading, Statement
 from remanence.knowledge.extract.wording import retold
-from remanence.model.knowledge import Claim, Entity, EntityType, FactKind, Learnt, entity_id
-from remanence.model.memory import Kind, MemoryRecord, State
+from remanence.model.knowledge import (
+    TIMEZONE,
+    Claim,
+    Entity,
+    EntityType,
+    FactKind,
+    Learnt,
+    entity_id,
+)
+from remanence.model.memory import EMPTY, Kind, MemoryRecord, Metadata, State
 from remanence.model.predicates import phrase
 from remanence.remember.tool_calls import OF_MEMORY
+from remanence.zones import zone_name
 
 RULES = "rules"
 SELF = "user"  # who speaks, when nobody says who
@@ -194,7 +203,14 @@ def claim_of(record: MemoryRecord, said: Statement, id: str, origin: str) -> Cla
         user_id=whose,
         agent_id=record.agent_id,
         session_id=record.session_id,
+        metadata=_calendar(record),
     )
+
+
+def _calendar(record: MemoryRecord) -> Metadata:
+    """Where the days of a claim are days, unless in UTC: `When` is printed by it."""
+    name = zone_name(record.happened_at)
+    return EMPTY if name == "UTC" else {TIMEZONE: name}
 
 
 def _told_at(record: MemoryRecord) -> datetime:

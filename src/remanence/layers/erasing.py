@@ -15,7 +15,10 @@ from remanence.model.scope import Reach
 from remanence.ports.store import Documents
 
 # Snapshots come last: one that is being taken looks again whether what it copied is still there.
-SHELVES = (Shelf.BLOCK, Shelf.CONVERSATION, Shelf.SESSION, Shelf.WORKING, Shelf.SNAPSHOT)
+SHELVES = (
+    *(Shelf.BLOCK, Shelf.USER, Shelf.CONVERSATION, Shelf.SESSION),
+    *(Shelf.WORKING, Shelf.SNAPSHOT),
+)
 CHUNK = 500
 
 

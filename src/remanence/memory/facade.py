@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -67,8 +67,10 @@ from remanence.remember.messages import message_of
 from remanence.remember.unmerging import as_active, hidden, resting, with_return
 from remanence.sleep.schedule import Schedules
 from remanence.sleep.sleep import Sleep
+from remanence.text.dates import may_hold_time
 from remanence.text.tokens import CountTokens
 from remanence.wiring.erasures import make_eraser
+from remanence.zones import placed
 
 UPDATE_TRIES = 5
 TICK = timedelta(microseconds=1)
@@ -141,6 +143,7 @@ class Memory(OpenMemory):
             erase=lambda told: self._eraser.erase_these(
                 told, Asked(by=By.FILTERS, filters=("session_id",))
             ),
+            zones=parts.zones,
         )
 
     @property
@@ -538,6 +541,7 @@ class Memory(OpenMemory):
             conversations=self.conversations,
             facts=self.facts,
             clock=self._clock,
+            zones=self.parts.zones,
         ).context(query, **given)
         now = self._clock.now()
         self._uses.note((item.id for item in made.part("recalled").items), now)
@@ -626,6 +630,23 @@ class Memory(OpenMemory):
         texts = [self._text_of(side) for side in (a, b)]
         first, second = self.parts.embedder.embed(texts)
         return float(np.dot(first.vector, second.vector))
+
+    # -- calendars
+
+    def timezone(self, *, user_id: str | None = None) -> str:
+        """The time zone in which the user's days, and words like "yesterday", are meant."""
+        named = self.parts.zones.named(self.tenant, self._reach(user_id).user_id)
+        return named or self.settings.timezone
+
+    def set_timezone(self, timezone: str | None, *, user_id: str) -> str:
+        """Give a user a zone of their own (Europe/Lisbon, +05:45), or None to take it away.
+
+        Words like "yesterday" count by it in questions and in what is stored from then on, and so
+        do days, weeks and months. A `now` or `happened_at` that carries a zone goes by that.
+        """
+        reach = self._reach(accept.text_of("user_id", user_id, 1_024))
+        self.parts.zones.give(self.tenant, str(reach.user_id), timezone, self._clock.now())
+        return self.timezone(user_id=user_id)
 
     # -- associations and feedback
 
@@ -756,7 +777,12 @@ class Memory(OpenMemory):
         return self.parts.recall.search(self._query(query, arguments), live=live)
 
     def _query(self, text: str, arguments: Mapping[str, Any]) -> Query:
-        return query_of(text, tenant=self.tenant, clock_now=self._clock.now(), **arguments)
+        user_id = arguments.get("user_id")
+        asked = query_of(text, tenant=self.tenant, clock_now=self._clock.now(), **arguments)
+        zone = self.settings.zone
+        if isinstance(user_id, str) and may_hold_time(text):  # else its zone is of no interest
+            zone = self.parts.zones.of(self.tenant, user_id)
+        return asked if zone is UTC else replace(asked, now=placed(asked.now, zone))
 
     def _believed_now(self) -> datetime:
         everyone = self._reach(all_users=True)

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from remanence.errors import InvalidInput, NotFound
 from remanence.model.memory import Kind, State, aware
+from remanence.zones import own_zone, placed, says_no_zone
 
 MAX_TEXT = 1_000_000
 MAX_LABEL = 1_024
@@ -107,6 +108,13 @@ def moment_of(what: str, value: object) -> datetime:
         return moment.astimezone(UTC)
     except OverflowError:
         raise InvalidInput(f"{what} lies outside the years 1 to 9999.") from None
+
+
+def local_moment_of(what: str, value: object) -> datetime:
+    """The same on the clocks of its own zone, whose calendar counts; in UTC if that says none."""
+    utc = moment_of(what, value)
+    own = datetime.fromisoformat(value) if isinstance(value, str) else aware(what, value)
+    return utc if says_no_zone(own) else placed(utc, own_zone(own))
 
 
 def metadata_of(value: object) -> dict[str, Any]:

@@ -26,6 +26,7 @@ class Shelf(StrEnum):
     SCHEDULE = "schedule"
     SESSION = "session"
     SNAPSHOT = "snapshot"
+    USER = "user"
     WORKING = "working"
 
 

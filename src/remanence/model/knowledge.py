@@ -11,6 +11,8 @@ from uuid import UUID, uuid5
 from remanence.errors import InvalidInput
 from remanence.model.memory import EMPTY, Metadata, aware, unit_interval
 
+# In a claim's metadata: where its days are days, unless in UTC.
+TIMEZONE = "remanence.timezone"
 _FORMS = {"month": "%Y-%m", "season": "%Y-%m", "year": "%Y", "decade": "%Y"}
 _NAMES = UUID("6f2d3a0e-93b4-5c51-8f0a-7c1f2f6f9f55")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import Any, TypeAlias
 
 from remanence.model.document import Shelving
@@ -54,7 +54,8 @@ class Revise:
     """New values for some fields of a memory; its old ones go into the history.
 
     With `expected`, the change happens only if the memory still has that version (`Conflict`).
-    When `changes` holds a new text, `pieces` replace the old ones.
+    When `changes` holds a new text, `pieces` replace the old ones, and words like "yesterday" in
+    it are meant in `zone`.
     """
 
     id: str
@@ -65,6 +66,7 @@ class Revise:
     reason: str | None = None
     pieces: Pieces | None = None
     expected: int | None = None
+    zone: tzinfo | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,14 @@ from remanence.operations.operation import (
     given,
     where_erasing,
 )
-from remanence.operations.responses import Forgotten, Memories, all_untouched, ids_only, untouched
+from remanence.operations.responses import (
+    Forgotten,
+    Memories,
+    Zone,
+    all_untouched,
+    ids_only,
+    untouched,
+)
 from remanence.operations.scopes import KINDS, Place
 
 if TYPE_CHECKING:
@@ -198,6 +205,32 @@ def _purge(memory: Memory, request: Purge) -> Purged:
     return memory.purge(**arguments(request))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhoseZone:
+    """Whose time zone."""
+
+    user_id: str | None = given("the user; else it is that of the settings", short="-u")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GiveZone:
+    """A time zone for a user."""
+
+    timezone: str | None = given(
+        "such as Europe/Lisbon or +05:45; left out, the user has none of their own",
+        positional=True,
+    )
+    user_id: str = given("the user", ..., short="-u")
+
+
+def _timezone(memory: Memory, request: WhoseZone) -> Zone:
+    return Zone(timezone=memory.timezone(**arguments(request)))
+
+
+def _set_timezone(memory: Memory, request: GiveZone) -> Zone:
+    return Zone(timezone=memory.set_timezone(**arguments(request)))
+
+
 REMEMBERING = (
     Operation(
         name="add",
@@ -295,5 +328,25 @@ REMEMBERING = (
         destructive=True,
         answers=Answer.FIGURES,
         erases=where_erasing,
+    ),
+    Operation(
+        name="timezone",
+        summary="Say in which time zone a user's days are meant.",
+        group=Group.CARE,
+        request=WhoseZone,
+        response=Zone,
+        run=_timezone,
+        writes=False,
+        scope=Scoping.SCOPED,
+    ),
+    Operation(
+        name="set_timezone",
+        summary="Give a user a time zone of their own.",
+        group=Group.CARE,
+        request=GiveZone,
+        response=Zone,
+        run=_set_timezone,
+        writes=True,
+        scope=Scoping.SCOPED,
     ),
 )

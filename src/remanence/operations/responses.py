@@ -43,6 +43,13 @@ class Forgotten:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Zone:
+    """The time zone in which days are meant."""
+
+    timezone: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Count:
     """How many."""
 

@@ -49,7 +49,7 @@ def query_of(
             include_shared=include_shared,
             all_users=all_users,
         ),
-        now=_moment("now", now) or clock_now,
+        now=clock_now if now is None else accept.local_moment_of("now", now),
         kinds=accept.kinds_of(kinds),
         states=states_of(states),
         since=_moment("since", since),

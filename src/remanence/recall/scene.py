@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from datetime import UTC
 from functools import cached_property
 from typing import Any
 
@@ -216,13 +217,14 @@ class Scene:
         if period is None:
             return np.zeros(len(self.rows), np.float32)
         start, end = period.start.timestamp() * 1e6, period.end.timestamp() * 1e6
+        days = [at.replace(tzinfo=UTC).timestamp() * 1e6 for at in (period.start, period.end)]
         happened = self.columns.happened[self.rows]
         gap = np.maximum(np.maximum(start - happened, happened - end), 0)
-        gap = np.minimum(gap, self._gap_of_said(start, end))
+        gap = np.minimum(gap, self._gap_of_said(*days))
         return figures_of(np.exp(-gap / max(end - start, 3 * DAY)))
 
     def _gap_of_said(self, start: float, end: float) -> NDArray[np.float64]:
-        """How far the time each memory speaks of lies from that one; infinite without one."""
+        """How far the days each memory speaks of lie from those; infinite without any."""
         first = self.columns.said_from[self.rows] * float(DAY)
         last = self.columns.said_to[self.rows] * float(DAY)
         vague = max(VAGUE_TIMES * (end - start), VAGUE_DAYS * DAY)

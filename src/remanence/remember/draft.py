@@ -54,7 +54,7 @@ def record_of(
         agent_id=scope.agent_id,
         session_id=scope.session_id,
         kind=Kind.EPISODIC if fields.get("kind") is None else accept.kind_of(fields["kind"]),
-        happened_at=now if happened is None else accept.moment_of("happened_at", happened),
+        happened_at=now if happened is None else accept.local_moment_of("happened_at", happened),
         created_at=now,
         updated_at=now,
         importance=_importance(fields.get("importance"), text, labels["role"]),
@@ -123,7 +123,7 @@ def _change(name: str, value: Any, max_text: int) -> Any:
         case "pinned":
             return accept.truth_of(name, value)
         case "happened_at":
-            return accept.moment_of(name, value)
+            return accept.local_moment_of(name, value)
         case "metadata":
             return accept.metadata_of(value)
     return None if value is None else accept.id_of(value)

@@ -37,6 +37,11 @@ _TELLING = _SPOKEN | {"role", "kind", "happened_at", "trust", "agent_id", "sessi
 Learn: TypeAlias = Callable[[Sequence[MemoryRecord]], Sequence[Learnt]]
 
 
+def unmoved(record: MemoryRecord) -> MemoryRecord:
+    """For writers that take every memory to be where its time says."""
+    return record
+
+
 def nothing_learnt(records: Sequence[MemoryRecord]) -> Sequence[Learnt]:
     """For writers that only store."""
     return ()
@@ -46,7 +51,8 @@ class Writer:
     """Turns records and changes into batches. An embedder that fails delays vectors, not writes.
 
     What was summarised from a memory that changes or goes is archived or erased along with it.
-    What `learn` finds in new memories and new texts is stored in the same transaction.
+    What `learn` finds in new memories and new texts is stored in the same transaction; both are
+    read with the times that `local` gives them, on the clocks of whoever they belong to.
     """
 
     def __init__(
@@ -55,23 +61,25 @@ class Writer:
         embedder: Embedder,
         clock: Clock,
         learn: Learn = nothing_learnt,
+        local: Callable[[MemoryRecord], MemoryRecord] = unmoved,
     ) -> None:
         self._store = store
         self._embedder = embedder
         self._clock = clock
         self._learn = learn
+        self._local = local
         self._settled: set[str] = set()  # tenants whose every memory has vectors
 
     def insert(
         self, tenant: str, records: Sequence[MemoryRecord], request: object, key: str | None
     ) -> list[MemoryRecord]:
         """Store new records together. With a key, asking again gives the first answer again."""
-        pieces = self._pieces(records)
+        pieces, placed = self._pieces(records), [self._local(record) for record in records]
         actions = [
-            Insert(record=record, pieces=made) for record, made in zip(records, pieces, strict=True)
+            Insert(record=record, pieces=made) for record, made in zip(placed, pieces, strict=True)
         ]
         receipt = None if key is None else _receipt(key, request)
-        written = self._write(tenant, actions, receipt, learnt=self._learn(records))
+        written = self._write(tenant, actions, receipt, learnt=self._learn(placed))
         self._pay_some(tenant)
         return written
 
@@ -95,6 +103,7 @@ class Writer:
             reason=reason,
             pieces=self._pieces([after])[0] if changes.keys() & _SPOKEN else None,
             expected=record.version,
+            zone=self._local(after).happened_at.tzinfo,
         )
         written = self._write(record.tenant, [change], learnt=self._relearnt([change], [after]))[0]
         self._pay_some(record.tenant)
@@ -173,6 +182,7 @@ class Writer:
                 reason=reason,
                 pieces=made.get(record.id),
                 expected=record.version,
+                zone=self._local(replace(record, **new)).happened_at.tzinfo,
             )
             for record, new in changed
         ]
@@ -192,7 +202,8 @@ class Writer:
     def learn_again(self, records: Sequence[MemoryRecord], learn: Learn) -> int:
         """Read records anew that have not changed; how many statements were found in them."""
         versions = {record.id: record.version for record in records}
-        read = [replace(one, afresh=True, version=versions[one.memory]) for one in learn(records)]
+        placed = [self._local(record) for record in records]
+        read = [replace(one, afresh=True, version=versions[one.memory]) for one in learn(placed)]
         learnt = self._recognised(records[0].tenant, read) if read else []
         if learnt:
             self._batch(records[0].tenant, [], learnt=learnt)
@@ -204,7 +215,7 @@ class Writer:
         """What memories say after these changes, though it be nothing; only of those that changed
         what they say."""
         told = [
-            replace(record, updated_at=action.at, version=record.version + 1)
+            replace(self._local(record), updated_at=action.at, version=record.version + 1)
             for action, record in zip(actions, after, strict=True)
             if action.changes.keys() & _TELLING
         ]

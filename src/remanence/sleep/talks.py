@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date, datetime, tzinfo
 from itertools import islice
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ from remanence.model.scope import Reach
 from remanence.model.sleep import Night, Plan, Step
 from remanence.ports.store import Progress, Span, Store
 from remanence.sleep.steps import Done
+from remanence.zones import placed
 
 MOST = 500  # summaries that a run writes; the next one goes on
 SUMMARISED = "summarised"  # the verb of a summary that is written anew
@@ -101,7 +102,7 @@ class Talks:
         paused = looked_at = 0
         spans = self._spans(night)
         for user, partition in self._users(night).items():
-            diary = Diary(self._store, partition)
+            diary = Diary(self._store, partition, self._zone(night, user))
             looked_at += sum(diary.said.values())
             ended = [span for span in spans.get(user, []) if _paused(span, night.now)]
             paused += len(ended)
@@ -146,7 +147,7 @@ class Talks:
         counts: Counter[str],
     ) -> None:
         """One user's conversations and periods, unless nothing has changed since it found none."""
-        mark = (self._store.position(partition), night.now.date(), night.use_model)
+        mark = (self._store.position(partition), self._today(night, user), night.use_model)
         if self._settled.get(user) == mark:
             return
         before = len(made.ids)
@@ -173,7 +174,7 @@ class Talks:
                         span.session_id, user_id=user, refine=night.use_model
                     )
                     yield [Told("conversations", written, before)]
-        diary = Diary(self._store, partition)
+        diary = Diary(self._store, partition, self._zone(night, user))
         for level in PERIODS:
             for due in self._due(night, user, level, diary):
                 yield self._tell(night, user, due)
@@ -200,12 +201,19 @@ class Talks:
     def _below(self, night: Night, user: str | None, due: Due) -> dict[Level, list[MemoryRecord]]:
         """The summaries that stand of the days and weeks in a week or month."""
         thread, days = Thread(self._store, _of(night, user)), days_of(due.level, due.day)
+        zone = self._zone(night, user)
         within = (
-            Compare("happened_at", "gte", bounds(days[0])[0], field=True),
-            Compare("happened_at", "lt", bounds(days[-1])[1], field=True),
+            Compare("happened_at", "gte", bounds(days[0], zone)[0], field=True),
+            Compare("happened_at", "lt", bounds(days[-1], zone)[1], field=True),
         )
         levels = PERIODS[: PERIODS.index(due.level)]
         return {level: list(thread.summaries(level, _FOR_ALL, *within)) for level in levels}
+
+    def _zone(self, night: Night, user: str | None) -> tzinfo:
+        return self._conversations.zones.of(night.reach.tenant, user)
+
+    def _today(self, night: Night, user: str | None) -> date:
+        return placed(night.now, self._zone(night, user)).date()
 
     def _due(
         self,
@@ -230,8 +238,10 @@ class Talks:
         def stands(level: Level, day: date) -> MemoryRecord | None:
             return standing.get((level, name_of(level, day)))
 
-        book = Daybook(self._store, thread, stands, among=diary.candidates, coming=planned)
-        ended = over(level, diary.said, night.now.date())
+        book = Daybook(
+            self._store, thread, stands, zone=diary.zone, among=diary.candidates, coming=planned
+        )
+        ended = over(level, diary.said, self._today(night, user))
         found = [Due(level, day, stands(level, day)) for day in ended if book.has(level, day)]
         return [
             due

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, tzinfo
 from typing import TypeAlias, TypeGuard
 
 from remanence.model.memory import MemoryRecord
 from remanence.model.write import Action, Batch, Insert, Remove, Revise
 from remanence.store.rows import micros
 from remanence.store.words import Derived, Words
+from remanence.zones import own_zone, says_no_zone
 
 _TELLING = {"text", "happened_at"}
 
@@ -42,7 +44,8 @@ class Analysis:
         """Analyse all that the batch will ask for, if nobody changes the memories meanwhile."""
         for action in batch.actions:
             if isinstance(action, Insert):
-                self.add(action.record.text, micros(action.record.happened_at))
+                happened_at = action.record.happened_at
+                self.add(action.record.text, micros(happened_at), _zone(happened_at))
         changed = [one for one in batch.actions if _replaces(one)]
         old = {one.id: one for one in read([one.id for one in changed])} if changed else {}
         for one in changed:
@@ -53,14 +56,16 @@ class Analysis:
         self.add(old.text, None)
         if isinstance(action, Revise):
             happened = action.changes.get("happened_at", old.happened_at)
-            self.add(action.changes.get("text", old.text), micros(happened))
+            self.add(action.changes.get("text", old.text), micros(happened), action.zone)
 
-    def add(self, text: str, happened: int | None) -> None:
-        """Analyse a text."""
+    def add(self, text: str, happened: int | None, zone: tzinfo | None = None) -> None:
+        """Analyse a text that was said there; without a zone, where the store takes it to be."""
         if happened is None:
             self._terms[text] = self._words.terms(text)
         else:
-            self._terms[text], self._derived[text, happened] = self._words.analysed(text, happened)
+            self._terms[text], self._derived[text, happened] = self._words.analysed(
+                text, happened, zone
+            )
 
     def terms(self, text: str) -> list[str]:
         """The terms of a text; `NotAnalysed` if it was not expected."""
@@ -73,6 +78,10 @@ class Analysis:
         if (text, happened) not in self._derived:
             raise NotAnalysed(text, happened)
         return self._derived[text, happened]
+
+
+def _zone(moment: datetime) -> tzinfo | None:
+    return None if says_no_zone(moment) else own_zone(moment)
 
 
 def _replaces(action: Action) -> TypeGuard[Revise | Remove]:

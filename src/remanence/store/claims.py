@@ -9,20 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import fields, replace
-from datetime import datetime
+from datetime import datetime, tzinfo
 from hashlib import blake2b
 from typing import Any
 
 import orjson
 
 from remanence.errors import InvalidInput, StoreCorrupt
-from remanence.model.knowledge import Claim, Entity, EntityType, When, entity_id, folded_name
+from remanence.model.knowledge import (
+    TIMEZONE,
+    Claim,
+    Entity,
+    EntityType,
+    When,
+    entity_id,
+    folded_name,
+)
 from remanence.model.memory import EMPTY, MemoryRecord, State, aware
 from remanence.model.scope import Reach
 from remanence.store.conditions import ALWAYS, Condition, joined
 from remanence.store.damage import is_time
 from remanence.store.rows import Owner, Row, json_text, micros, moment, packed_id
 from remanence.store.rows import spelled_id as spelled
+from remanence.zones import known_zone, placed
 
 ENTITY_COLUMNS = ("id", "name", "folded", "type", "given", "created_at", "digest")
 CLAIM_COLUMNS = (
@@ -167,6 +176,8 @@ def claim_of(row: Row, owner: Owner, key: bytes) -> Claim:
      trust, observed, recorded, began, ended, denies, agent, session, metadata, rested, retired,
      _) = row  # fmt: skip
     said = moment(observed)
+    told = EMPTY if metadata is None else orjson.loads(metadata)
+    zone = known_zone(told.get(TIMEZONE))
     return _claim(
         spelled(id),
         spelled(subject),
@@ -179,8 +190,8 @@ def claim_of(row: Row, owner: Owner, key: bytes) -> Claim:
         kind,
         confidence,
         trust,
-        None if began is None else _when(began),
-        None if ended is None else _when(ended),
+        None if began is None else _when(began, zone),
+        None if ended is None else _when(ended, zone),
         bool(denies),
         origin,
         None if memory is None else spelled(memory),
@@ -190,7 +201,7 @@ def claim_of(row: Row, owner: Owner, key: bytes) -> Claim:
         owner[1],
         agent,
         session,
-        EMPTY if metadata is None else orjson.loads(metadata),
+        told,
     )
 
 
@@ -268,13 +279,13 @@ def _span(when: When | None) -> str | None:
     return orjson.dumps(ends).decode()
 
 
-def _when(span: str) -> When:
+def _when(span: str, zone: tzinfo) -> When:
     start, end = orjson.loads(span)
-    return When(start=_moment(start), end=_moment(end))
+    return When(start=_moment(start, zone), end=_moment(end, zone))
 
 
-def _moment(at: int | None) -> datetime | None:
-    return None if at is None else moment(at)
+def _moment(at: int | None, zone: tzinfo) -> datetime | None:
+    return None if at is None else placed(moment(at), zone)
 
 
 def _text(what: str, value: object) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
 from typing import NamedTuple
 
 from remanence.store.rows import moment
 from remanence.text.flags import flags
 from remanence.text.said import NO_TIME, said_days
 from remanence.text.words import TERMS_VERSION, terms
+from remanence.zones import placed
 
 
 class Derived(NamedTuple):
@@ -28,17 +30,20 @@ class Words:
 
     terms: Callable[[str], list[str]] = terms
     version: str = TERMS_VERSION
+    zone: tzinfo = UTC  # in which "yesterday" is read where a moment says none
 
-    def analysed(self, text: str, happened: int) -> tuple[list[str], Derived]:
+    def analysed(
+        self, text: str, happened: int, zone: tzinfo | None = None
+    ) -> tuple[list[str], Derived]:
         """A text's terms; and what the row keeps of a text that was said then."""
-        found = self.terms(text)
-        return found, Derived(len(found), len(text), flags(text), *said(text, happened))
+        found, days = self.terms(text), said(text, happened, zone or self.zone)
+        return found, Derived(len(found), len(text), flags(text), *days)
 
 
-def said(text: str, happened: int) -> tuple[int, int]:
+def said(text: str, happened: int, zone: tzinfo = UTC) -> tuple[int, int]:
     """The days a text of that moment speaks of; none if a damaged row holds no moment."""
     try:
-        return said_days(text, moment(happened))
+        return said_days(text, placed(moment(happened), zone))
     except OverflowError:
         return NO_TIME
 

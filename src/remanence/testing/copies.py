@@ -192,6 +192,8 @@ def _value(shelf: Shelf, text: str, change: int) -> dict[str, Any]:
             return {"data": {"text": text, "deep": deep}, "run": "r", **times, **lived}
         case Shelf.WORKING:
             return {"value": deep, "importance": 0.5, "set_at": NOW.isoformat(), **lived}
+        case Shelf.USER:
+            return {"name": "Asia/Kathmandu"} | deep
         case Shelf.SNAPSHOT:
             told = {"shelf": Shelf.SESSION.value, "agent": "bot", "left_s": 7.5}
             return {**told, "value": _value(Shelf.SESSION, text, change)}

@@ -14,7 +14,11 @@ from remanence.text.date_tokens import tokens
 from remanence.text.date_words import hints
 from remanence.text.timerange import TimeRange
 
-__all__ = ["Mention", "TimeRange", "asks_when", "has_time", "recency_cue", "time_ranges"]
+__all__ = [
+    "TimeRange",
+    *("Mention", "asks_when", "has_time", "may_hold_time"),
+    *("recency_cue", "time_ranges"),
+]
 
 _MAX_LENGTH = 20_000
 _SPLIT = str.maketrans(
@@ -74,7 +78,7 @@ def time_ranges(
     """
     if now.tzinfo is None:
         raise InvalidInput("now: give a datetime with a time zone.")
-    if not _may_hold_time(text):
+    if not may_hold_time(text):
         return []
     text = text[:_MAX_LENGTH]
     clock = Clock(now=now, past=prefer == "past", day_first=day_first)
@@ -86,7 +90,7 @@ def time_ranges(
 
 def has_time(text: str) -> bool:
     """Whether the text speaks of a time at all; quick where it does not."""
-    return _may_hold_time(text) and bool(time_ranges(text, _ANY_DAY))
+    return may_hold_time(text) and bool(time_ranges(text, _ANY_DAY))
 
 
 def asks_when(text: str) -> bool:
@@ -105,7 +109,8 @@ def recency_cue(text: str) -> Literal["latest", "earliest"] | None:
     return "latest" if _LATEST.search(text) else None
 
 
-def _may_hold_time(text: str) -> bool:
+def may_hold_time(text: str) -> bool:
+    """Whether reading the text for times may find any; quick."""
     if not hints().isdisjoint(_words(text)):
         return True
     return not text.isascii() and _HAN.search(text) is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 
 from remanence.text.dates import time_ranges
 from remanence.text.timerange import TimeRange
@@ -17,10 +17,11 @@ def said_days(text: str, happened_at: datetime) -> tuple[int, int]:
     """First day and day after the last, since 1970; `NO_TIME` if the text speaks of none.
 
     Of several times the one said most exactly counts, of equals the first. What is said from the
-    moment it is said at ("yesterday") is seen from `happened_at`. Days are those of UTC.
+    moment it is said at ("yesterday") is seen from `happened_at`, on the clocks of its zone. Days
+    are those of a calendar, wherever it hangs.
     """
     try:
-        mentions = time_ranges(text, happened_at.astimezone(UTC))
+        mentions = time_ranges(text, happened_at)
     except OverflowError:
         return NO_TIME
     if not mentions:

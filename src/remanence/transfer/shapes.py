@@ -15,6 +15,7 @@ from remanence.model.document import OF_A_STORE, Address, Shelf
 from remanence.model.memory import unit_interval
 from remanence.model.scope import check_name
 from remanence.model.session import ttl_of
+from remanence.zones import zone_of
 
 Value = Mapping[str, Any]
 
@@ -67,6 +68,10 @@ def _conversation(address: Address, value: Value) -> None:
     accept.label_of("title", value.get("title"))
     accept.metadata_of(value.get("metadata"))
     check_name("agent_id", value.get("agent_id"))
+
+
+def _user(address: Address, value: Value) -> None:
+    zone_of(value["name"])
 
 
 def _snapshot(address: Address, value: Value) -> None:
@@ -125,5 +130,6 @@ _CHECKS: Mapping[Shelf, Callable[[Address, Value], None]] = {
     Shelf.CONVERSATION: _conversation,
     Shelf.SESSION: _session,
     Shelf.SNAPSHOT: _snapshot,
+    Shelf.USER: _user,
     Shelf.WORKING: _working,
 }

@@ -27,6 +27,7 @@ from remanence.recall.freshness import Freshness
 from remanence.recall.results import ResultCache, answers_of
 from remanence.recall.search import Recall
 from remanence.remember.writer import Writer
+from remanence.remember.zones import Zones
 from remanence.system.files import remove
 from remanence.wiring.caches import LOCAL, make_cache, make_session_cache
 from remanence.wiring.embedders import LazyEmbedder, make_embedder
@@ -84,6 +85,7 @@ class Parts:
     sessions: SessionCache | None
     model: LanguageModel | None
     learner: Learner
+    zones: Zones
 
     def clean_index(self, erased: Sequence[MemoryRecord]) -> None:
         """Leave no trace of what was erased outside the store."""
@@ -214,9 +216,20 @@ def assemble(settings: Settings, clock: Clock, new_id: Callable[[], UUID]) -> Pa
         relations=settings.infer_relations,
         find_names=make_name_finder(settings),
     )
-    writer = Writer(store, embedder, clock, learner.learn)
+    zones = Zones(store, settings.zone)
+    writer = Writer(store, embedder, clock, learner.learn, zones.local)
     return Parts(
-        store, embedder, writer, recall, kind, index_file(settings), cache, sessions, model, learner
+        store,
+        embedder,
+        writer,
+        recall,
+        kind,
+        index_file(settings),
+        cache,
+        sessions,
+        model,
+        learner,
+        zones,
     )
 
 

@@ -10,6 +10,7 @@ from remanence.clock import SystemClock
 from remanence.config import Settings
 from remanence.errors import ConfigError, InvalidInput, NotFound
 from remanence.ports.store import Inherit, Store
+from remanence.store.words import Words
 
 if TYPE_CHECKING:
     from remanence.store.postgres import PostgresStore
@@ -39,6 +40,7 @@ def open_store(settings: Settings, *, migrate: bool = False) -> Store:
         busy_timeout_s=settings.busy_timeout_s,
         cache_mb=max(1, round(settings.max_memory_mb * PAGES_SHARE / CONNECTIONS)),
         key=key,
+        words=Words(zone=settings.zone),
     )
     if path != MEMORY:
         sweep(Path(path))
@@ -59,6 +61,7 @@ def open_postgres(settings: Settings, *, migrate: bool) -> PostgresStore:
         statement_timeout_s=settings.statement_timeout_s,
         tls=settings.tls,
         migrate=migrate,
+        words=Words(zone=settings.zone),
     )
 
 

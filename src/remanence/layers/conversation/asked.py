@@ -34,7 +34,7 @@ def whole(value: object) -> bool:
 def day_of(day: object) -> date:
     """The day meant by a date, a moment or a text like 2026-03-01."""
     if isinstance(day, datetime):
-        return accept.moment_of("day", day).date()
+        return accept.local_moment_of("day", day).date()
     if isinstance(day, date):
         return day
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import date
+from datetime import date, tzinfo
 from functools import partial
 
 from remanence.errors import Conflict, NotFound
@@ -20,6 +20,7 @@ from remanence.model.filter import Compare, Filter
 from remanence.model.memory import MemoryRecord
 from remanence.model.scope import Reach
 from remanence.ports.store import Store
+from remanence.remember.zones import Zones
 
 TRIES = 5
 OF = "of"  # in a summary's metadata: what it was made of, as a digest
@@ -35,9 +36,15 @@ class Chronicle:
     """
 
     def __init__(
-        self, store: Store, deriving: Deriving, summaries: Summaries, extract: Summarise
+        self,
+        store: Store,
+        deriving: Deriving,
+        summaries: Summaries,
+        extract: Summarise,
+        zones: Zones,
     ) -> None:
         self._store = store
+        self._zones = zones
         self._deriving = deriving
         self._summaries = summaries
         self._extract = extract
@@ -57,7 +64,8 @@ class Chronicle:
     def _made(self, thread: Thread, level: Level, day: date, refine: bool) -> MemoryRecord | None:
         current = _standing(thread, level, day)
         days = days_of(level, day)
-        said = thread.count(bounds(days[0])[0], bounds(days[-1])[1])
+        zone = self._zone(thread)
+        said = thread.count(bounds(days[0], zone)[0], bounds(days[-1], zone)[1])
         if current is not None and OF in current.metadata and said <= held_by(current):
             return current
         sources = self._sources(thread, level, day, refine)
@@ -67,7 +75,7 @@ class Chronicle:
 
     def _sources(self, thread: Thread, level: Level, day: date, refine: bool) -> list[MemoryRecord]:
         """What goes into a summary; of a day that is not worth one, what was said itself."""
-        book = Daybook(self._store, thread, partial(_standing, thread))
+        book = Daybook(self._store, thread, partial(_standing, thread), zone=self._zone(thread))
         if level is Level.DAY:
             return book.spoken(day).parts
         found: list[MemoryRecord] = []
@@ -88,11 +96,15 @@ class Chronicle:
             return current
         agent, name = thread.reach.agent_id, name_of(level, day)
         extra = {level.value: name, OF: of} | ({"for_agent": agent} if agent else {})
-        draft = drafted(level, sources, told(level, sources, self._extract), **extra)
+        local = [self._zones.local(source) for source in sources]
+        draft = drafted(level, sources, told(level, local, self._extract), **extra)
         if current is not None:
             return self._deriving.rewrite(current, draft.fields, draft.sources)
         key = f"{level.value}:{digest_of(thread.reach.user_id, agent, name)}"
         return self._deriving.write(draft, key, None)
+
+    def _zone(self, thread: Thread) -> tzinfo:
+        return self._zones.of(thread.reach.tenant, thread.reach.user_id)
 
 
 def _standing(thread: Thread, level: Level, day: date) -> MemoryRecord | None:

@@ -37,6 +37,7 @@ from remanence.remember.messages import message_of
 from remanence.remember.removing import remove
 from remanence.remember.unmerging import bring_back
 from remanence.remember.writer import Writer
+from remanence.remember.zones import Zones
 from remanence.text.summary import summarise
 
 WITHIN = ("everywhere", "conversation", "window")
@@ -65,6 +66,7 @@ class Conversations:
         forgotten: Callable[[Sequence[MemoryRecord], bool], object] | None = None,
         extract: Summarise = summarise,
         erase: Callable[[Sequence[MemoryRecord]], object] | None = None,
+        zones: Zones | None = None,
     ) -> None:
         """`said` hears of messages once stored, `forgotten` of those gone, and if erased.
 
@@ -83,8 +85,9 @@ class Conversations:
         self._erase = erase or partial(remove, store, clock, alone=True)
         self._described = Descriptions(store, tenant, clock)
         deriving = Deriving(store, writer, clock, new_id)
-        self._summaries = Summaries(store, deriving, model, extract)
-        self._chronicle = Chronicle(store, deriving, self._summaries, extract)
+        self.zones = zones or Zones(store)
+        self._summaries = Summaries(store, deriving, model, extract, self.zones)
+        self._chronicle = Chronicle(store, deriving, self._summaries, extract, self.zones)
 
     # -- say
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 
 from remanence.layers.conversation.periods import bounds, days_of, parts_of
 from remanence.layers.conversation.thread import Thread
@@ -16,6 +16,7 @@ from remanence.ports.store import Store, Trait
 from remanence.remember.lineage import sources_of
 from remanence.remember.tool_calls import says_nothing
 from remanence.text.cues import importance_reasons
+from remanence.zones import placed
 
 ENOUGH = 4  # messages in a day
 LENGTHY = 80  # characters: with one such message, those of two conversations are enough
@@ -62,7 +63,7 @@ class Spoken:
 
 
 class Daybook:
-    """Looks at a thread's days, each once; only at those in `among`, if that is given."""
+    """Looks at a thread's days in a zone, each once; only at those in `among`, if given."""
 
     def __init__(
         self,
@@ -70,12 +71,14 @@ class Daybook:
         thread: Thread,
         standing: Standing,
         *,
+        zone: tzinfo = UTC,
         among: Container[date] | None = None,
         coming: Sequence[Sequence[MemoryRecord]] = (),
     ) -> None:
         self._store = store
         self._thread = thread
         self._standing = standing
+        self._zone = zone
         self._among = among
         self._coming = coming
         self._read: dict[date, Spoken] = {}
@@ -119,7 +122,7 @@ class Daybook:
         return self._standing(Level.DAY, day) is not None or self.spoken(day).enough
 
     def _spoken(self, day: date) -> Spoken:
-        start, end = bounds(day)
+        start, end = bounds(day, self._zone)
         within = (
             Compare("happened_at", "gte", start, field=True),
             Compare("happened_at", "lt", end, field=True),
@@ -143,12 +146,13 @@ class Diary:
     Read from traits alone: a day that is no candidate need not be looked at.
     """
 
-    def __init__(self, store: Store, partition: int) -> None:
+    def __init__(self, store: Store, partition: int, zone: tzinfo = UTC) -> None:
+        self.zone = zone
         self.said = Counter[date]()
         sessions: dict[date, set[str | None]] = {}
         long: set[date] = set()
         for trait in messages_of(store, partition):
-            day = (_EPOCH + timedelta(microseconds=trait.happened)).date()
+            day = placed(_EPOCH + timedelta(microseconds=trait.happened), zone).date()
             self.said[day] += 1
             sessions.setdefault(day, set()).add(trait.session)
             long |= {day} if trait.characters >= LENGTHY else set()

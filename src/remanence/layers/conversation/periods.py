@@ -1,13 +1,14 @@
-"""Days, weeks and months as a calendar has them, in UTC. Pure functions."""
+"""Days, weeks and months as a calendar has them, in any time zone. Pure functions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from remanence.model.conversation import Level
 
 # Levels that sum up a time, and the names under which a summary's metadata says which.
+DAY = timedelta(days=1)
 PERIODS = (Level.DAY, Level.WEEK, Level.MONTH)
 
 
@@ -53,8 +54,16 @@ def over(level: Level, days: Iterable[date], today: date) -> list[date]:
     return [first for first in found if days_of(level, first)[-1] < today]
 
 
-def bounds(day: date) -> tuple[datetime, datetime]:
-    """When a day begins, and when the next one does."""
-    start = datetime.combine(day, time(), UTC)
-    end = datetime.max.replace(tzinfo=UTC) if day == date.max else start + timedelta(days=1)
-    return start, end
+def bounds(day: date, zone: tzinfo = UTC) -> tuple[datetime, datetime]:
+    """When a day begins there, and when the next one does, in UTC."""
+    return _midnight(day, zone), _midnight(None if day == date.max else day + DAY, zone)
+
+
+def _midnight(day: date | None, zone: tzinfo) -> datetime:
+    try:
+        if day is not None:
+            return datetime.combine(day, time(), zone).astimezone(UTC)
+    except OverflowError:  # on the first or last day there is
+        if day == date.min:
+            return datetime.min.replace(tzinfo=UTC)
+    return datetime.max.replace(tzinfo=UTC)

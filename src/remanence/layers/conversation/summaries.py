@@ -26,6 +26,7 @@ from remanence.model.memory import MemoryRecord
 from remanence.ports.language_model import LanguageModel
 from remanence.ports.store import Store
 from remanence.remember.lineage import made_of, sources_of
+from remanence.remember.zones import Zones
 
 ROLL_UP = 4  # so many new segments make a new summary of the conversation worth its while
 MODEL = "model"  # in a summary's metadata: the model that wrote it
@@ -36,9 +37,15 @@ class Summaries:
     """Finds out which summaries are missing or out of date, and makes them."""
 
     def __init__(
-        self, store: Store, deriving: Deriving, model: LanguageModel | None, extract: Summarise
+        self,
+        store: Store,
+        deriving: Deriving,
+        model: LanguageModel | None,
+        extract: Summarise,
+        zones: Zones,
     ) -> None:
         self._store = store
+        self._zones = zones
         self._deriving = deriving
         self._model = model
         self._extract = extract
@@ -86,7 +93,7 @@ class Summaries:
         from remanence.layers.conversation.abstractive import abstract
 
         sources = sources_of(self._store, record)
-        turns = turns_of(sources)
+        turns = turns_of(self._local(sources))
         if not turns or len(sources) < made_of(record):
             return None
         most = length_for(level, turns)
@@ -103,16 +110,19 @@ class Summaries:
         )
 
     def _segment(self, run: Sequence[MemoryRecord]) -> MemoryRecord | None:
-        draft = drafted(Level.SEGMENT, run, told(Level.SEGMENT, run, self._extract))
+        draft = drafted(Level.SEGMENT, run, told(Level.SEGMENT, self._local(run), self._extract))
         return self._deriving.write(draft, f"segment:{run[0].id}", run[0].session_id)
 
     def _rolled(self, current: MemoryRecord | None, segments: Sequence[MemoryRecord]) -> str:
         """The text of a conversation's summary; that of a very long one goes on from the last."""
         if current is None or len(segments) <= AT_ONCE:
-            return told(Level.CONVERSATION, segments, self._extract)
+            return told(Level.CONVERSATION, self._local(segments), self._extract)
         known = {source.id for source in sources_of(self._store, current)}
         new = [segment for segment in segments if segment.id not in known]
-        return told(Level.CONVERSATION, new, self._extract, current.text)
+        return told(Level.CONVERSATION, self._local(new), self._extract, current.text)
+
+    def _local(self, records: Sequence[MemoryRecord]) -> list[MemoryRecord]:
+        return [self._zones.local(record) for record in records]
 
 
 def coming(store: Store, thread: Thread, oldest: MemoryRecord) -> tuple[list[Run], bool]:

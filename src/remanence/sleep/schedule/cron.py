@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import cache, lru_cache
-from zoneinfo import ZoneInfo
+from functools import lru_cache
 
 from cronsim import CronSim, CronSimError
 
 from remanence.errors import InvalidInput
+from remanence.zones import zone_of
 
 SHAPE = "minute hour day-of-month month day-of-week, such as '30 3 * * *' (03:30 every day)"
 _FIELDS = 5
@@ -30,7 +30,7 @@ class Cron:
     _place: tzinfo = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_place", place_of(self.zone))
+        object.__setattr__(self, "_place", zone_of(self.zone))
         if not isinstance(self.expression, str):
             raise InvalidInput(f"cron must be text: {SHAPE}; got {self.expression!r}.")
         if len(self.expression.split()) != _FIELDS:
@@ -81,17 +81,3 @@ class Cron:
 @lru_cache(maxsize=1024)  # a worker asks for the same ones at every look
 def _after(cron: Cron, moment: datetime) -> datetime | None:
     return next(cron.following(moment), None)
-
-
-@cache
-def place_of(zone: str) -> tzinfo:
-    """The time zone of that name; `InvalidInput` if nobody knows it."""
-    if zone == "UTC":
-        return UTC
-    try:
-        return ZoneInfo(zone)
-    except (KeyError, ValueError, OSError, TypeError) as error:
-        raise InvalidInput(
-            f"There is no time zone {str(zone)[:60]!r}; write UTC or a name such as Europe/Lisbon "
-            "(where the system knows none, run `pip install tzdata`)."
-        ) from error

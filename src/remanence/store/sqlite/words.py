@@ -29,7 +29,7 @@ def register(connection: apsw.Connection, words: Words) -> None:
     # Asked for both ends in turn: the second time it is remembered.
     @lru_cache(maxsize=1)
     def days(text: str | bytes, happened: int) -> tuple[int, int]:
-        return said(opened(text), happened)
+        return said(opened(text), happened, words.zone)
 
     functions: list[tuple[str, Callable[..., str | int | bytes], int]] = [
         ("remanence_text", opened, 1),
