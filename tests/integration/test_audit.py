@@ -31,6 +31,7 @@ from remanence.wiring import open_store
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ANA = Caller(tenant="acme", name="key:abcdefgh", grants=frozenset({Grant.ADMIN}))
 HEAD = Address(shelf=Shelf.AUDIT, name="head")
+SEAL = Address(shelf=Shelf.SEAL, name="audit")
 
 APPENDING = """
 import sys
@@ -171,6 +172,89 @@ def test_tampering_is_found(audit: Audit, store: Store, how: str) -> None:
     assert (found.intact, found.first_bad) == (False, first)
 
 
+def emptied(store: Store, *more: Address) -> None:
+    """Take the whole log out of the store, as if there had never been one."""
+    _put(store, *(Discard(address=entry(seq)) for seq in range(1, 8)), Discard(address=HEAD))
+    _put(store, *(Discard(address=address) for address in more))
+
+
+def forged(store: Store, count: int, deed: str = "forget") -> None:
+    """A chain that is whole in itself, in the place of another."""
+    sealed = store.documents("acme", [SEAL])[0].value
+    emptied(store, SEAL)
+    audit = Audit(store, FixedClock(NOW))
+    for n in range(count):
+        audit.append("acme", "local", deed, {"n": n})
+    _put(store, Put(address=SEAL, value=sealed, at=NOW))
+
+
+def cut_short(store: Store) -> None:
+    """The last entries out, and the head put where they began."""
+    hash = _hash(store, 4)
+    _put(store, *(Discard(address=entry(seq)) for seq in (5, 6, 7)))
+    changed(store, HEAD, seq=4, hash=hash)
+
+
+SHORTENED: dict[str, tuple[Tamper, int]] = {
+    "emptied": (emptied, 1),
+    "cut short": (cut_short, 5),
+    "another, shorter one": (lambda store: forged(store, 3), 4),
+    "another of that length": (lambda store: forged(store, 7), 7),
+    "another, longer one": (lambda store: forged(store, 9), 7),
+    "begun later": (lambda store: _put(store, *(Discard(address=entry(n)) for n in (1, 2))), 1),
+}
+
+
+@pytest.mark.parametrize("how", SHORTENED)
+def test_a_log_that_ends_elsewhere_than_its_seal_is_found(
+    audit: Audit, store: Store, how: str
+) -> None:
+    filled(audit, 7)
+    tamper, first = SHORTENED[how]
+    tamper(store)
+    found = audit.verify("acme")
+    assert (found.intact, found.first_bad) == (False, first)
+
+
+def test_an_emptied_log_is_not_begun_anew(audit: Audit, store: Store) -> None:
+    filled(audit, 7)
+    emptied(store)
+    with pytest.raises(StoreCorrupt, match="rem audit --verify"):
+        audit.record(ANA, "forget", {})
+    assert not audit.verify("acme").intact
+
+
+def test_an_anchor_outside_shows_what_nothing_inside_can(audit: Audit, store: Store) -> None:
+    filled(audit, 7)
+    anchor = audit.anchor("acme")
+    assert audit.verify("acme", anchor).intact
+    filled(audit, 2)
+    assert audit.verify("acme", anchor).intact
+    emptied(store, SEAL, entry(8), entry(9))
+    assert audit.verify("acme").intact  # nothing in the database tells of it
+    assert audit.verify("acme", anchor) == Verified(
+        tenant="acme", entries=0, intact=False, first_bad=1
+    )
+    for n in range(9):
+        audit.append("acme", "local", "compact", {"n": n})
+    assert audit.verify("acme").intact
+    found = audit.verify("acme", anchor)
+    assert (found.intact, found.first_bad) == (False, 7)
+    with pytest.raises(InvalidInput, match="anchor"):
+        audit.verify("other", anchor)
+
+
+def test_a_log_from_before_there_were_seals_is_sealed_by_its_next_entry(
+    audit: Audit, store: Store
+) -> None:
+    filled(audit, 7)
+    _put(store, Discard(address=SEAL))
+    assert audit.verify("acme").intact
+    filled(audit, 1)
+    emptied(store, entry(8))
+    assert not audit.verify("acme").intact
+
+
 def test_a_row_that_was_rewritten_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("remanence.server.access.audit._PAGE", 4)
     file = tmp_path / "memory.db"
@@ -281,8 +365,8 @@ def test_a_copy_of_the_store_has_no_log(audit: Audit, store: Store, tmp_path: Pa
         target.close()
 
 
-def _put(store: Store, shelving: Put | Discard) -> None:
-    store.put("acme", [shelving])
+def _put(store: Store, *shelvings: Put | Discard) -> None:
+    store.put("acme", shelvings)
 
 
 def _value(store: Store, seq: int) -> dict[str, Any]:

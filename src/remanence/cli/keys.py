@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,10 +17,12 @@ from remanence.cli import terminal, values
 from remanence.cli.common import AsJson, Database, Opening, Tenant, opening
 from remanence.cli.outcome import FAILED, answer, form_of, guarded
 from remanence.errors import InvalidInput, NotFound
+from remanence.model.accept import moment_of
 from remanence.operations.operation import Group
+from remanence.operations.rendering import dumped
 
 if TYPE_CHECKING:
-    from remanence.server.access.audit import Audit, Entry, Verified
+    from remanence.server.access.audit import Anchor, Audit, Entry, Verified
     from remanence.server.access.key import Key
     from remanence.server.access.keys import Keys
 
@@ -58,6 +62,12 @@ Grace = Annotated[
     float, typer.Option("--grace", metavar="SECONDS", min=0, help="how long the old one works on")
 ]
 Verify = Annotated[bool, typer.Option("--verify", help="check that nothing was changed later")]
+AnchorTo = Annotated[
+    Path | None, typer.Option("--anchor", help="write where the log ends now into a new file")
+]
+Against = Annotated[
+    Path | None, typer.Option("--against", help="verify that the log still leads through an anchor")
+]
 Limit = Annotated[int, typer.Option("--limit", "-k", min=1, help="so many entries at most")]
 Offset = Annotated[int, typer.Option("--offset", min=0, help="pass over the latest ones")]
 
@@ -183,6 +193,8 @@ def _revoke(
 def _audit(
     context: typer.Context,
     verify: Verify = False,
+    anchor: AnchorTo = None,
+    against: Against = None,
     limit: Limit = 50,
     offset: Offset = 0,
     as_json: AsJson = False,
@@ -197,8 +209,11 @@ def _audit(
     whole = True
     with guarded(form), _books(asked) as (_, audit):
         whose = asked.settings().tenant
-        if verify:
-            checked = audit.verify(whose)
+        if anchor is not None:
+            made = _kept(audit.anchor(whose), anchor)
+            answer(made, form, None, lambda _: terminal.write_line(f"Wrote {anchor}."))
+        elif verify or against is not None:
+            checked = audit.verify(whose, None if against is None else _anchor_in(against))
             whole = checked.intact
             answer(checked, form, None, _show_checked)
         else:
@@ -206,6 +221,31 @@ def _audit(
             answer(found, form, "entries", _show_log)
     if not whole:
         raise typer.Exit(FAILED)
+
+
+def _kept(anchor: Anchor, path: Path) -> Anchor:
+    """The anchor, written into a file that was not there before."""
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(dumped(anchor) + "\n")
+    except FileExistsError:
+        raise InvalidInput(f"{path} is there already; earlier anchors are worth keeping.") from None
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be written: {error.strerror}.") from error
+    return anchor
+
+
+def _anchor_in(path: Path) -> Anchor:
+    from remanence.server.access.audit import Anchor
+
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        seq, at = int(told["seq"]), moment_of("at", told["at"])
+        return Anchor(tenant=str(told["tenant"]), seq=seq, hash=str(told["hash"]), at=at)
+    except OSError as error:
+        raise NotFound(f"{path} cannot be read: {error.strerror}.") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise InvalidInput(f"{path} is no anchor; `rem audit --anchor FILE` writes one.") from error
 
 
 def prefix_in(given: str) -> str:

@@ -6,7 +6,7 @@ import builtins
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from datetime import datetime
@@ -29,6 +29,8 @@ MOST = 100  # items of a list that are written down
 FIRST = "0" * 64  # what the first entry follows
 HEAD = "head"
 _PAGE = 500
+# A second place that says where the chain ends, apart from the log itself.
+_SEAL = Address(shelf=Shelf.SEAL, name="audit")
 _TRIES = 200  # somebody else's entry goes before on each; a chain that is whole never needs as many
 
 
@@ -57,6 +59,16 @@ class Verified:
     first_bad: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anchor:
+    """Where a log ended once. Kept outside the database, it shows whatever is changed before it."""
+
+    tenant: str
+    seq: int
+    hash: str
+    at: datetime
+
+
 @dataclass(frozen=True, slots=True)
 class _Head:
     """Where the chain ends; `version` is that of its document."""
@@ -64,6 +76,10 @@ class _Head:
     seq: int = 0
     hash: str = FIRST
     version: int = 0
+
+    def same_end(self, other: _Head) -> bool:
+        """Whether both say that the chain ends in the same entry."""
+        return (self.seq, self.hash) == (other.seq, other.hash)
 
 
 @dataclass(slots=True)
@@ -100,7 +116,9 @@ class Audit:
         plain, request = json_of("about", told), request_id.get()
         with self._appending:
             for _ in range(_TRIES):
-                head = self._head(tenant)
+                head, sealed = self._ends(tenant)
+                if sealed is not None and not sealed.same_end(head):
+                    break
                 entry = _entry(
                     tenant,
                     seq=head.seq + 1,
@@ -112,7 +130,7 @@ class Audit:
                     previous=head.hash,
                 )
                 with suppress(Conflict):
-                    self._store.put(tenant, _puts(entry, head))
+                    self._store.put(tenant, _puts(entry, head, sealed))
                     return entry
         raise StoreCorrupt(
             f"The audit log of {tenant!r} cannot be continued; look at it with "
@@ -151,16 +169,52 @@ class Audit:
         wanted = [_place(seq) for seq in range(last, max(0, last - limit), -1)]
         return [_read(one) for one in self._store.documents(tenant, wanted)]
 
-    def verify(self, tenant: str) -> Verified:
-        """Walk the whole chain, and say where it is broken first."""
+    def anchor(self, tenant: str) -> Anchor:
+        """Where the log ends now, for `verify` to hold against it later."""
+        head = self._head(tenant)
+        return Anchor(tenant=tenant, seq=head.seq, hash=head.hash, at=self._clock.now())
+
+    def verify(self, tenant: str, against: Anchor | None = None) -> Verified:
+        """Walk the whole chain, and say where it is broken first.
+
+        It must end where its seal says and, with an anchor, lead through that.
+        """
+        if against is not None and against.tenant != tenant:
+            raise InvalidInput(
+                f"The anchor is of the log of {against.tenant!r}, not of {tenant!r}."
+            )
         try:
-            head = self._head(tenant)
+            head, sealed = self._ends(tenant)
         except (StoreCorrupt, InvalidInput):
             return Verified(tenant=tenant, entries=0, intact=False, first_bad=0)
-        bad = self._first_bad(tenant, head)
+        known = [] if against is None else [(against.seq, against.hash)]
+        if sealed is not None:
+            known.append((sealed.seq, sealed.hash))
+        bad = self._first_bad(tenant, head, known)
         return Verified(tenant=tenant, entries=head.seq, intact=bad is None, first_bad=bad)
 
-    def _first_bad(self, tenant: str, head: _Head) -> int | None:
+    def _ends(self, tenant: str) -> tuple[_Head, _Head | None]:
+        """Where the chain ends, and where its seal says it does; seen at one moment."""
+        for _ in range(_TRIES):
+            head, sealed = self._head(tenant), self._sealed(tenant)
+            if sealed is None or sealed.same_end(head) or self._head(tenant) == head:
+                break
+        return head, sealed
+
+    def _sealed(self, tenant: str) -> _Head | None:
+        """None where nothing was appended since logs are sealed."""
+        found = self._store.documents(tenant, [_SEAL])
+        return _head_in(tenant, found[0]) if found else None
+
+    def _first_bad(
+        self, tenant: str, head: _Head, known: Sequence[tuple[int, str]] = ()
+    ) -> int | None:
+        """The first entry that is wrong; `known` are hashes that entries of these numbers have."""
+        bad = self._first_broken(tenant, head, dict(known))
+        missing = [seq for seq, _ in known if seq > head.seq]
+        return head.seq + 1 if bad is None and missing else bad
+
+    def _first_broken(self, tenant: str, head: _Head, known: Mapping[int, str]) -> int | None:
         last = FIRST
         for start in range(1, head.seq + 1, _PAGE):
             page = range(start, min(start + _PAGE, head.seq + 1))
@@ -169,6 +223,8 @@ class Audit:
                 if not _follows(found.get(seq), tenant, seq, last):
                     return seq
                 last = found[seq].hash
+                if known.get(seq, last) != last:
+                    return seq
         if last != head.hash:
             return head.seq
         return head.seq + 1 if self._goes_on(tenant, head) else None
@@ -196,16 +252,18 @@ class Audit:
 
     def _head(self, tenant: str) -> _Head:
         found = self._store.documents(tenant, [_place(HEAD)])
-        if not found:
-            return _Head()
-        seq, hash = found[0].value.get("seq"), found[0].value.get("hash")
-        if not isinstance(seq, int) or not isinstance(hash, str):
-            raise StoreCorrupt(f"The head of the audit log of {tenant!r} is damaged.")
-        return _Head(seq, hash, found[0].version)
+        return _head_in(tenant, found[0]) if found else _Head()
 
     def _tell(self, reason: str, count: int) -> None:
         with suppress(StoreError):
             self.append(KEYS, "server", "refused", {"reason": reason, "count": count})
+
+
+def _head_in(tenant: str, document: Document) -> _Head:
+    seq, hash = document.value.get("seq"), document.value.get("hash")
+    if not isinstance(seq, int) or not isinstance(hash, str):
+        raise StoreCorrupt(f"The head of the audit log of {tenant!r} is damaged.")
+    return _Head(seq, hash, document.version)
 
 
 def _entry(tenant: str, **told: Any) -> Entry:
@@ -232,11 +290,12 @@ def _read(document: Document) -> Entry:
         raise StoreCorrupt(f"The audit entry {document.address.name} is damaged.") from error
 
 
-def _puts(entry: Entry, head: _Head) -> list[Put]:
+def _puts(entry: Entry, head: _Head, sealed: _Head | None) -> list[Put]:
     ends = {"seq": entry.seq, "hash": entry.hash}
     return [
         Put(address=_place(entry.seq), value=_plain(entry), at=entry.at, expected=0),
         Put(address=_place(HEAD), value=ends, at=entry.at, expected=head.version),
+        Put(address=_SEAL, value=ends, at=entry.at, expected=sealed.version if sealed else 0),
     ]
 
 
