@@ -107,6 +107,23 @@ def test_killed_anywhere_a_run_is_whole_deeds_and_goes_on(store: Store, where: s
     assert healthy(store)
 
 
+def test_what_a_killed_process_was_at_is_taken_up_at_once(store: Store, where: str) -> None:
+    """No lease is waited for: on the same machine it can be seen that nobody is at it."""
+    before, kills = state_of(store), Kills(PROGRAM)
+    kills.whole(where, "run", 0)
+    sleep = sleeper(store, clock=FixedClock(SystemClock().now()))
+    sleep.undo(only(sleep.log()).id)
+    for _ in kills.rounds(KILLS):
+        kills.kill(where, "run", 0)
+        sleep = sleeper(store, clock=FixedClock(SystemClock().now()))
+        last = sleep.log()[0]
+        if last.status is Status.RUNNING:
+            assert [one.id for one in sleep.resume()] == [last.id]
+        if sleep.log()[0].status is not Status.UNDONE:
+            sleep.undo(last.id)
+        assert state_of(store) == before
+
+
 def test_killed_anywhere_undoing_goes_on_to_the_state_before(store: Store, where: str) -> None:
     before, kills = state_of(store), Kills(PROGRAM)
     now = SystemClock().now()

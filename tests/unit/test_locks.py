@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from typing import Self
 
 import pytest
 
+from remanence.system.processes import is_gone, this_process
 from remanence.testing.as_windows import AS_WINDOWS
 
 WAIT_S = 60
@@ -106,3 +108,27 @@ def test_who_waits_comes_next_and_others_can_read(
     assert third.ask("read") == "b'content'"
     assert first.ask("close") == "None"
     assert second.answer() == "None"
+
+
+@pytest.mark.skipif(not this_process(), reason="only Linux tells when a process began")
+def test_a_process_that_ended_is_gone_and_one_that_lives_is_not() -> None:
+    told = "import sys; from remanence.system.processes import this_process"
+    wait = "print(this_process(), flush=True); sys.stdin.read()"
+    child = subprocess.Popen(
+        [sys.executable, "-c", f"{told}; {wait}"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with child:
+        assert child.stdout is not None
+        named = child.stdout.readline().strip()
+        assert not is_gone(named)
+        child.kill()
+    assert is_gone(named)
+    assert not is_gone(this_process())
+    boot, number, born = named.split("|")
+    assert not is_gone(f"elsewhere|{number}|{born}")
+    assert is_gone(f"{boot}|{os.getpid()}|1")  # the number is another's by now
+    for odd in ("", "|", "a|b|c", f"{boot}|x|{born}"):
+        assert not is_gone(odd)

@@ -17,6 +17,7 @@ from remanence.model.sleep import Status
 from remanence.model.write import Action, Batch, Moved
 from remanence.ports.store import Progress, Store
 from remanence.sleep.journal import Account, Journal, Page
+from remanence.system.processes import is_gone, this_process
 
 LEASE_S = 600.0
 _BEATS = 60  # of a lease: how often long work looks whether it is still wanted
@@ -53,7 +54,8 @@ class Desk:
         """Be at this run, new or known; `Conflict` if the step is somebody else's now."""
         version, latest = self.journal.latest(account.run.step)
         self._check(account, latest)
-        account = replace(account, owner=str(self._new_id()), until=self.clock.now() + self.span)
+        owner = f"{self._new_id()} {this_process()}".strip()
+        account = replace(account, owner=owner, until=self.clock.now() + self.span)
         try:
             self.store.put(
                 self.tenant, [self.journal.pass_on(account, version), self.journal.put(account)]
@@ -64,8 +66,11 @@ class Desk:
         return Held(self, replace(account, version=account.version + 1))
 
     def abandoned(self, account: Account) -> bool:
-        """Whether a run was under way and nobody is at it any more."""
-        return account.abandoned(self.clock.now(), self.span)
+        """Whether a run was under way and nobody is at it any more: its lease has ended, or its
+        process was on this machine and is gone."""
+        if account.abandoned(self.clock.now(), self.span):
+            return True
+        return account.under_way and is_gone(account.owner.partition(" ")[2])
 
     def _check(self, account: Account, latest: Account | None) -> None:
         if latest is None or not latest.under_way:
