@@ -79,6 +79,7 @@ UNLIKE_64 = {
     "forget_active_days": "True",
     "text_codec": "lz4",
     "encryption_key": "64" * 8,
+    "timezone": "Asia/Kathmandu",
     "tools": "graph",
     "log_format": "json",
 }

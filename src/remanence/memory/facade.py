@@ -638,7 +638,7 @@ class Memory(OpenMemory):
         named = self.parts.zones.named(self.tenant, self._reach(user_id).user_id)
         return named or self.settings.timezone
 
-    def set_timezone(self, timezone: str | None, *, user_id: str) -> str:
+    def set_timezone(self, timezone: str | None = None, *, user_id: str) -> str:
         """Give a user a zone of their own (Europe/Lisbon, +05:45), or None to take it away.
 
         Words like "yesterday" count by it in questions and in what is stored from then on, and so
