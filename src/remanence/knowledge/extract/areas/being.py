@@ -150,9 +150,7 @@ RULES = (
     rule("be", r"(?:(?:an?|now|the)\s+)+", _sort),
     rule("be", rf"(?=[{UPPER}])", _named),
     rule("call name", r"(?!me\b)", _called, passive=True),
-    rule("be", r"(?:called|named)\s+", _called),
     rule("call", r"me\s+", _calls_me),
     rule("go", r"by\s+", _called),
-    rule("change", r"my name to\s+", _calls_me),
     rule("bear", r"", _born, passive=True),
 )  # fmt: skip

@@ -213,11 +213,6 @@ def _no_longer_together(scene: Scene, _after: str, _tail: re.Match[str]) -> Iter
             yield Found("dating", "")
 
 
-def _reports(_scene: Scene, after: str, _tail: re.Match[str]) -> Iterable[Found]:
-    if name := person_at(after):
-        yield Found("boss", name)
-
-
 def _married(_scene: Scene, after: str, _tail: re.Match[str]) -> Iterable[Found]:
     if name := person_at(after):
         yield Found("married to", name, Aspect.START)
@@ -233,22 +228,16 @@ RULES = (
     rule("be", rf"{_SINCE}engaged(?:\s+to)?\b(?! in)",
          _partner("engaged to", "engaged", Aspect.STATE)),
     rule("date see", r"(?:an?\s+(?:\w+\s+)?(?:guy|girl|man|woman)\s+(?:called|named)\s+)?", _dates),
-    rule("go", r"out\s+with\s+", _dates),
     rule("get", r"married(?:\s+to)?\b", _partner("married to", "married", Aspect.START)),
     rule("get", r"engaged(?:\s+to)?\b", _partner("engaged to", "engaged", Aspect.START)),
     rule("marry", r"", _married),
     rule("be", rf"{_SINCE}single\b(?!\s+(?!again|now|at)\w)",
          plain("relationship status", "single")),
     rule("be", rf"{_SINCE}divorced\b", plain("relationship status", "divorced")),
-    rule("be", rf"{_SINCE}(?:a\s+)?widow(?:ed|er)?\b", plain("relationship status", "widowed")),
-    rule("be", rf"{_SINCE}separated\b", plain("relationship status", "separated")),
-    rule("be", r"in a (?:\w+\s+)?relationship\b",
-         plain("relationship status", "in a relationship")),
     rule("be", r"(?:an item|a couple)\b", _dates),
     rule("break split", r"up\b", _parted("dating")),
     rule("be", r"(?:broken\s+up|split\s+up)\b", _parted("dating")),
     rule("be", r"together\b(?=\s*(?:$|[|.,!]|any))", _no_longer_together),
-    rule("report", r"(?:directly\s+)?to\s+", _reports),
     rule("call", r"off\s+(?:the|our|my)\s+(?:engagement|wedding)\b",
          plain("engaged to", "", Aspect.END)),
     rule("get", r"(?:divorced|a divorce)\b", _parted("married to", "divorced")),

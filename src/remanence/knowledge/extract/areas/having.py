@@ -146,8 +146,6 @@ RULES = (
     rule("have own", r"", _has(Aspect.STATE)),
     rule("wear", r"(?=hearing aids|glasses|contact lenses)", _has(Aspect.STATE)),
     rule("get buy adopt purchase inherit rescue", r"", _has(Aspect.START)),
-    rule("treat", r"myself to\s+(?=an?\s)", _has(Aspect.START)),
-    rule("be", r"(?:the\s+)?(?:proud|happy|new)\s+owner of\s+(?=an?\s)", _has(Aspect.STATE)),
     rule("get", r"rid of\s+(?=my|our|his|her|the)", _gone),
     rule("sell", r"(?=my|our|his|her|the)", _gone),
     rule("drive ride", r"(?=an?\s)", _has(Aspect.STATE)),
@@ -155,6 +153,5 @@ RULES = (
     rule("pass", r"(?:away|over the rainbow bridge)\b", _died),
     rule("put", r"(?:our\s+|my\s+)?(?:\w+\s+)?(?P<pet>\w+)\s+(?:to sleep|down)\b", _put_to_sleep),
     rule("speak", r"", _speaks),
-    rule("be", r"(?:fluent|bilingual|trilingual|an? \w+ speaker)\s+(?:in|of)?\s*", _speaks),
     rule("play", r"", _plays),
 )  # fmt: skip

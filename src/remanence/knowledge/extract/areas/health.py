@@ -95,7 +95,6 @@ RULES = (
     rule("have", r"(?:an?\s+)?(?:[a-z]+\s+)?allerg(?:y|ies)\s+to\s+", _allergic),
     rule("eat have drink tolerate", r"", _cannot_eat),
     rule("diagnose", r"with\s+", _condition(Aspect.START), passive=True),
-    rule("get", r"diagnosed\s+with\s+", _condition(Aspect.START)),
     rule("come", r"down with\s+", _condition(Aspect.START)),
     rule("suffer", r"from\s+", _condition(Aspect.STATE)),
     rule(
@@ -105,7 +104,6 @@ RULES = (
     ),
     rule("take use need", r"", _takes),
     rule("be", r"on\s+(?=\w+)", _takes),
-    rule("prescribe", r"", _takes, passive=True),
     rule(
         "be",
         rf"(?:\w+ly\s+|an?\s+)?(?:type [12]\s+)?{_STATES}\b(?!\s+(?:without|to|with)\b)",

@@ -67,7 +67,6 @@ def _stays(scene: Scene, after: str, _tail: re.Match[str]) -> Iterable[Found]:
 RULES = (
     rule("live reside", rf"{_WAY}(?:in|at|near|outside|around)\s+", each("lives in", place)),
     rule("stay", rf"{_WAY}in\s+", each("lives in", place, sure=0.7)),
-    rule("base", r"(?:in|out of)\s+", each("lives in", place), passive=True),
     rule("be", r"(?:living|based)\s+in\s+", each("lives in", place)),
     rule("be", r"(?:back\s+)?(?:living\s+)?in\s+", _stays),
     rule("rent", rf"(?:an?|the|my|our)\s+(?:\w+\s+)?(?:{_ROOMS})\s+(?:in|near)\s+",
@@ -86,7 +85,6 @@ RULES = (
         each("born in", place, Aspect.EVER), passive=True,
     ),
     rule("be", r"born\s+in\s+", each("born in", place, Aspect.EVER)),
-    rule("raise", rf"{_BY_THE_WAY}in\s+", each("is from", place, Aspect.EVER), passive=True),
     rule("grow", rf"up\s+{_BY_THE_WAY}in\s+", each("is from", place, Aspect.EVER)),
     rule("be", r"(?:both\s+)?from\s+", each("is from", place, Aspect.EVER)),
     rule("come", r"from\s+", each("is from", place, Aspect.EVER)),

@@ -41,7 +41,6 @@ _FEELING = (
     r"(?:into|fond of|keen on|crazy about|obsessed with|passionate about|mad about|in love with"
     r"|addicted to|nuts about|hooked on|big on)"
 )
-_DREADING = r"(?:scared of|afraid of|terrified of|sick of|tired of|bored of|fed up with)"
 
 
 def _likes(predicate: str, denied: str = "") -> Give:
@@ -81,12 +80,6 @@ def _stand(scene: Scene, after: str, _tail: re.Match[str]) -> Iterable[Found]:
             yield Found("dislikes", value, denied=True)
 
 
-def _cannot_do_without(scene: Scene, after: str, _tail: re.Match[str]) -> Iterable[Found]:
-    if scene.group.negated and scene.group.able and not _NOT_LIKED.match(after.lstrip()):
-        for value in _liked(after):
-            yield Found("likes", value, denied=True)
-
-
 def _gladly_does_without(scene: Scene, after: str, _tail: re.Match[str]) -> Iterable[Found]:
     if scene.group.able and not scene.group.negated:
         for value in _liked(after):
@@ -119,13 +112,11 @@ RULES = (
     rule("hate dislike detest loathe despise", r"", _likes("dislikes")),
     rule("stand bear abide", r"", _stand),
     rule("do", r"without\s+", _gladly_does_without),
-    rule("get live", r"(?:enough of|without)\s+", _cannot_do_without),
     rule("have", r"(?:such\s+)?an?\s+(?:real\s+)?(?:soft spot|weakness|thing|passion|love) for\s+",
          _likes("likes")),
     rule("be", rf"{_VERY}(?:partial to|sucker for)\s+", _likes("likes")),
     rule("prefer", r"", _prefers),
     rule("be", rf"{_VERY}{_FEELING}\s+", _likes("likes", "dislikes")),
-    rule("be", rf"{_VERY}{_DREADING}\s+", _likes("dislikes")),
     rule("be", rf"{_VERY}(?:[a-z]+\s+)?(?:fan|lover|enthusiast|admirer) of\s+",
          _likes("likes", "dislikes")),
     rule("be", rf"(?:an?\s+)?(?:strict\s+|on an?\s+)?{DIETS}\b", _diet(Aspect.STATE)),

@@ -111,7 +111,6 @@ RULES = (
     rule("plan", r"on\s+(?=\w+ing)", _plan("plans to")),
     rule("want hope", r"(?:(?:really|also|eventually|someday|one day)\s+)?to\s+(?=\w)",
          _plan("wants to")),
-    rule("study train", r"to\s+(?=be(?:come)?\s)", _plan("wants to")),
     rule("dream", r"(?:of|about)\s+(?=\w+ing)", _plan("wants to")),
     rule("be", r"(?:determined|aiming|all set|about)\s+to\s+", _plan("plans to")),
 )  # fmt: skip

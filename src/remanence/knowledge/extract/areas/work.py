@@ -121,24 +121,16 @@ def _got_fired(scene: Scene, after: str, tail: re.Match[str]) -> Iterable[Found]
         yield Found("did", f"got {tail['how']}", Aspect.EVENT)
 
 
-def _by_the_firm(aspect: Aspect) -> Give:
-    """ "Globex laid me off", "Acme hired Ana as a cook": the firm is the subject."""
-
-    def give(scene: Scene, after: str, tail: re.Match[str]) -> Iterable[Found]:
-        firm, subject = scene.who[0].text, scene.clause.subject
-        named = subject is not None and subject.match is not None and subject.match["name"]
-        whom = person_at(tail["whom"]) if not tail["us"] else ""
-        if not (tail["us"] or whom) or scene.who[0] == scene.people.speaker:
-            return
-        worker = Named(whom, EntityType.PERSON) if whom else scene.people.speaker
-        where = firm if named and not is_first_name(firm) else ""
-        if where or aspect is Aspect.END:
-            yield Found("works at", where, aspect, subject=worker)
-        role = _AS.search(after) if aspect is Aspect.START else None
-        for one in trade(after[role.end() :], scene.lower) if role else ():
-            yield Found("works as", one, aspect, subject=worker)
-
-    return give
+def _by_the_firm(scene: Scene, _after: str, tail: re.Match[str]) -> Iterable[Found]:
+    """ "Globex laid me off": the firm is the subject."""
+    firm, subject = scene.who[0].text, scene.clause.subject
+    named = subject is not None and subject.match is not None and subject.match["name"]
+    whom = person_at(tail["whom"]) if not tail["us"] else ""
+    if not (tail["us"] or whom) or scene.who[0] == scene.people.speaker:
+        return
+    worker = Named(whom, EntityType.PERSON) if whom else scene.people.speaker
+    where = firm if named and not is_first_name(firm) else ""
+    yield Found("works at", where, Aspect.END, subject=worker)
 
 
 def _gave_up(scene: Scene, _after: str, _tail: re.Match[str]) -> Iterable[Found]:
@@ -191,14 +183,7 @@ def _no_longer_there(scene: Scene, _after: str, _tail: re.Match[str]) -> Iterabl
         yield Found("works at", "")
 
 
-def _together(scene: Scene, _after: str, _tail: re.Match[str]) -> Iterable[Found]:
-    if len(scene.who) == 2:
-        first, second = scene.who
-        yield Found("colleague", second.text, subject=first)
-
-
 RULES = (
-    rule("work", r"together\b", _together),
     rule("work", r"there\b", _no_longer_there),
     rule("give", r"up\s+(?:my|his|her)\s+(?:\w+\s+)?job\b", _job_ended),
     rule("work", r"(?:together\s+)?with\s+(?:(?P<us>me|us)\b|(?=[a-z]))", _colleague),
@@ -206,18 +191,14 @@ RULES = (
     rule("work", rf"{_NEAR}(?:at|for)\s+", _at_and_as(Aspect.STATE)),
     rule("work", r"in\s+(?=an?\s|the\s|[a-z]+\s+(?:office|hospital|school))",
          _at_and_as(Aspect.STATE)),
-    rule("work serve", rf"{_NEAR}as\s+{_NO_TRADE}", _as_and_at(Aspect.STATE)),
     rule("employ", r"(?:at|by)\s+", _at_and_as(Aspect.STATE), passive=True),
-    rule("be", r"(?:employed)\s+(?:at|by)\s+", _at_and_as(Aspect.STATE)),
     rule("be", rf"{_USUALLY}(?P<status>{STATUSES})\b(?!\s+[a-z]+er\b)",
          _status),
     rule("be", r"(?:(?:an?|the|now|still|also|both)\s+)+", _is_a),
     rule("be", r"(?:our|my)\s+", _is_our),
     rule("be", r"(?P<back>back\s+)?(?:at|with)\s+(?:the\s+)?", _is_at),
-    rule("lead head manage", r"(?:.{0,30}?\b)?at\s+", _at_and_as(Aspect.STATE)),
     rule("drive", rf"an?\s+(?P<what>(?:\w+\s+)?(?:{_FOR_HIRE}))\b", _drives),
     rule("teach", r"", _teaches),
-    rule("intern", rf"{_NEAR}(?:at|for|with)\s+", _at_and_as(Aspect.STATE)),
     rule("join", r"", _at_and_as(Aspect.START)),
     rule("start begin", rf"{_CLASSES}{_NEAR}(?:at|with)\s+",
          _at_and_as(Aspect.START)),
@@ -226,19 +207,9 @@ RULES = (
          _at_and_as(Aspect.START)),
     rule("accept take", rf"{_NEW}{_JOB}\s+(?:at|with|from)\s+",
          _at_and_as(Aspect.START)),
-    rule("get land accept take find start begin", rf"{_NEW}{_JOB}\s+as\s+",
-         _as_and_at(Aspect.START)),
     rule("have", rf"{_NEW}{_JOB}\s+(?:at|with)\s+", _at_and_as(Aspect.STATE)),
-    rule("have", rf"{_NEW}{_JOB}\s+as\s+", _as_and_at(Aspect.STATE)),
-    rule("get", r"(?:hired|recruited|employed)\s+(?:at|by)\s+", _at_and_as(Aspect.START)),
-    rule("get", r"(?:hired|recruited)\s+as\s+", _as_and_at(Aspect.START)),
     rule("get", r"promoted\s+to\s+", each("works as", trade, Aspect.START)),
-    rule("hire", r"(?:at|by)\s+", _at_and_as(Aspect.START), passive=True),
-    rule("hire appoint", r"(?:as\s+)?", _as_and_at(Aspect.START), passive=True),
-    rule("promote", r"to\s+", each("works as", trade, Aspect.START), passive=True),
     rule("become", r"(?:an?|the)\s+", each("works as", known_trade, Aspect.START)),
-    rule("switch move transfer", rf"{_NEAR}to\s+(?:working\s+(?:at|for)\s+)",
-         _at_and_as(Aspect.START)),
     rule("leave quit lose resign",
          r"(?:from\s+)?(?:(?:my|his|her|the|our|old|last|current)\s+)*(?:job|position|role|post)\b",
          _job_ended),
@@ -249,10 +220,9 @@ RULES = (
     rule("fire", r"(?:from|by)?\s*", _job_ended, passive=True),
     rule("lay", r"off\b", _job_ended, passive=True),
     rule("let", r"go\b", _job_ended, passive=True),
-    rule("lay", rf"{_WHOM}\s+off\b", _by_the_firm(Aspect.END)),
-    rule("let", rf"{_WHOM}\s+go\b", _by_the_firm(Aspect.END)),
-    rule("fire sack dismiss", rf"{_WHOM}\b", _by_the_firm(Aspect.END)),
-    rule("hire recruit employ", rf"{_WHOM}\b", _by_the_firm(Aspect.START)),
+    rule("lay", rf"{_WHOM}\s+off\b", _by_the_firm),
+    rule("let", rf"{_WHOM}\s+go\b", _by_the_firm),
+    rule("fire sack dismiss", rf"{_WHOM}\b", _by_the_firm),
     rule("get", r"(?P<how>fired|laid off|let go|sacked)\b", _got_fired),
 )  # fmt: skip
 
