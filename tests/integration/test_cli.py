@@ -58,7 +58,7 @@ def test_a_memory_from_beginning_to_end(rem: Rem) -> None:
     found = data(rem("search", "where does Ana live?", "-u", "ana", "--json"))
     assert [hit["memory"]["id"] for hit in found["hits"]] == [id]
     assert sum(found["hits"][0]["signals"].values()) == pytest.approx(found["hits"][0]["score"])
-    assert found["hits"][0]["memory"]["happened_at"] == "2026-05-01T00:00:00+00:00"
+    assert found["hits"][0]["memory"]["happened_at"] == "2026-05-01T00:00:00Z"
 
     shown = rem("search", "where does Ana live?", "-u", "ana", "--explain")
     assert "Ana moved to Lisbon" in shown.stdout

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from dataclasses import MISSING, fields
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -84,14 +84,16 @@ def test_the_reference_is_up_to_date() -> None:
     assert written == reference(), "run `make docs`"
 
 
-def test_json_has_times_in_utc_enums_as_text_and_exact_numbers() -> None:
-    at = datetime(2026, 5, 1, 2, tzinfo=timezone(timedelta(hours=2)))
+def test_json_has_times_with_zones_enums_as_text_and_exact_numbers() -> None:
+    at = datetime(2026, 5, 1, tzinfo=UTC)
+    there = at.astimezone(timezone(timedelta(hours=2)))
     record = MemoryRecord(
-        id="x", text="ü", tenant="t", happened_at=at, created_at=at, updated_at=at, trust=1 / 3
+        id="x", text="ü", tenant="t", happened_at=at, created_at=there, updated_at=at, trust=1 / 3
     )
     hit = Hit(memory=record, score=0.1 + 0.2, signals={"words": 0.1 + 0.2}, passage="ü")
     told = json.loads(dumped(hit))
-    assert told["memory"]["happened_at"] == "2026-05-01T00:00:00+00:00"
+    assert told["memory"]["happened_at"] == "2026-05-01T00:00:00Z"
+    assert told["memory"]["created_at"] == "2026-05-01T02:00:00+02:00"
     assert told["memory"]["kind"] == Kind.EPISODIC.value
     assert told["memory"]["trust"] == 1 / 3
     assert told["score"] == told["signals"]["words"] == 0.1 + 0.2

@@ -34,7 +34,7 @@ def _rows(stats: Stats) -> dict[str, str]:
         "index": _index(stats.index),
         "cache": _cache(stats.cache),
         "on disk": f"{stats.bytes_on_disk / MB:.1f} MB",
-        **{f"{one.tier.name.lower()} tier": _tier(one) for one in stats.tiers if one.memories},
+        **{f"{one.tier} tier": _tier(one) for one in stats.tiers if one.memories},
         "in memory": f"{stats.memory_mb:.1f} of {stats.budget_mb:g} MB",
         "process": f"{stats.process_mb:.0f} MB",
     }

@@ -16,6 +16,7 @@ class Hit:
 
     `details` splits the signals further, by the ranker's own names; they add up to the same.
     `passage` is the part of the text that matched best (the whole text when it is short).
+    `relevance` is the score squeezed into 0 to 1, for display; it compares hits of one search.
     """
 
     memory: MemoryRecord
@@ -24,11 +25,11 @@ class Hit:
     passage: str
     details: Mapping[str, float] = field(default_factory=dict, repr=False)
     similarity: float | None = None
+    relevance: float = field(init=False, repr=False, compare=False)
 
-    @property
-    def relevance(self) -> float:
-        """The score squeezed into 0 to 1, for display; it compares hits of one search."""
-        return 1 / (1 + math.exp(-max(-60.0, min(60.0, self.score))))
+    def __post_init__(self) -> None:
+        squeezed = 1 / (1 + math.exp(-max(-60.0, min(60.0, self.score))))
+        object.__setattr__(self, "relevance", squeezed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

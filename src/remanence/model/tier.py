@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum, StrEnum
+from enum import StrEnum
 
 
-class Tier(IntEnum):
+class Tier(StrEnum):
     """How tightly a memory is stored. All of it is read and searched alike.
 
     Hot: text as it is, vectors in 8 bits. Cool: text compressed, vectors in 4 bits. Cold: vectors
     in 1 bit, and half of each token's code.
     """
 
-    HOT = 0
-    COOL = 1
-    COLD = 2
+    HOT = "hot"
+    COOL = "cool"
+    COLD = "cold"
 
 
 VECTOR_BITS = {Tier.HOT: 8, Tier.COOL: 4, Tier.COLD: 1}

@@ -6,12 +6,10 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import date, datetime
-from enum import Enum, IntEnum
+from enum import Enum
 from functools import cache
 from pathlib import Path
 from typing import Any, ForwardRef, TypeVar, Union, get_args, get_origin, get_type_hints
-
-from remanence.operations.rendering import COMPUTED
 
 T = TypeVar("T")
 EXACT = 2**53 - 1  # beyond it, two whole numbers of JSON may be one
@@ -65,11 +63,11 @@ def _of_dataclass(kind: type) -> Callable[[Any, str], Any]:
     def told(data: Any, where: str) -> Any:
         if not slots:  # a type may hold itself, so its fields are looked at late
             hints = get_type_hints(kind)
-            for each in fields(kind):
+            for each in (each for each in fields(kind) if each.init):
                 needed = each.default is MISSING and each.default_factory is MISSING
                 slots[each.name] = (reader(hints[each.name]), needed)
         given = _object(data, where)
-        known = COMPUTED.get(kind, ())
+        known = {each.name for each in fields(kind) if not each.init}
         for name in given:
             if name not in slots and name not in known:
                 raise Misfit(f"{_at(where, name)} is unknown; there are {', '.join(slots)}.")
@@ -138,8 +136,7 @@ def _of_fixed(items: list[Callable[[Any, str], Any]]) -> Callable[[Any, str], An
 
 
 def _of_enum(kind: type[Enum]) -> Callable[[Any, str], Any]:
-    by_name = issubclass(kind, IntEnum)
-    known = {one.name.lower() if by_name else str(one.value): one for one in kind}
+    known = {str(one.value): one for one in kind}
 
     def told(data: Any, where: str) -> Any:
         if not isinstance(data, str) or data not in known:

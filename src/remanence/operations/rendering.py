@@ -1,41 +1,26 @@
-"""Every answer as plain JSON data: times in ISO 8601 UTC, enums as text, numbers as they are."""
+"""Every answer as JSON: times in ISO 8601, enums as text, numbers as they are."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass
-from datetime import UTC, date, datetime
-from enum import Enum, IntEnum
 from pathlib import Path
 from typing import Any
 
-from remanence.model.hit import Hit
-from remanence.model.memory import Json
+import msgspec
 
-COMPUTED: Mapping[type, tuple[str, ...]] = {Hit: ("relevance",)}
+from remanence.model.memory import Json
 
 
 def plain(value: Any) -> Json:
     """The value as JSON data; nothing is rounded and nothing left out."""
-    match value:
-        case IntEnum():
-            return value.name.lower()
-        case Enum():
-            return str(value.value)
-        case None | bool() | int() | float() | str():
-            return value
-        case datetime():
-            return value.astimezone(UTC).isoformat()
-        case date():
-            return value.isoformat()
-        case Path():
-            return str(value)
-        case Mapping():
-            return {str(name): plain(item) for name, item in value.items()}
-        case Iterable():
-            return [plain(item) for item in value]
-    return _fields(value)
+    data: Json = msgspec.to_builtins(value, enc_hook=_other)
+    return data
+
+
+def encoded(value: Any) -> bytes:
+    """The value as the bytes of its JSON; numbers that JSON cannot tell are null."""
+    return _ENCODER.encode(value)
 
 
 def dumped(value: Any) -> str:
@@ -43,8 +28,15 @@ def dumped(value: Any) -> str:
     return json.dumps(plain(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def _fields(value: Any) -> Json:
-    if not is_dataclass(value):
-        raise TypeError(f"a {type(value).__name__} has no JSON form")
-    names = [each.name for each in fields(value)] + list(COMPUTED.get(type(value), ()))
-    return {name: plain(getattr(value, name)) for name in names}
+def _other(value: Any) -> Any:
+    match value:
+        case Mapping():
+            return dict(value)
+        case Path():
+            return str(value)
+        case Iterable():
+            return list(value)
+    raise TypeError(f"a {type(value).__name__} has no JSON form")
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=_other)

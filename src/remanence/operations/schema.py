@@ -6,14 +6,14 @@ import types
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import date, datetime
-from enum import Enum, IntEnum
+from enum import Enum
 from pathlib import Path
 from typing import Any, ForwardRef, Union, get_args, get_origin, get_type_hints
 
 from remanence.operations.bounds import BOUNDS, OWN_BOUNDS
 from remanence.operations.reading import EXACT
 from remanence.operations.remembering import Add
-from remanence.operations.rendering import COMPUTED, plain
+from remanence.operations.rendering import plain
 
 Schema = dict[str, Any]
 REF = "#/components/schemas/"
@@ -105,7 +105,6 @@ class Schemas:
         self.components[name] = {}  # a type may hold itself
         hints = get_type_hints(kind)
         own = {each.name: self.of(hints[each.name]) for each in fields(kind)}
-        own |= {name: dict(_PLAIN[float]) for name in COMPUTED.get(kind, ())}
         self.components[name] = {
             "type": "object",
             "description": (kind.__doc__ or "").split("\n")[0],
@@ -150,6 +149,4 @@ def _bind(schema: Schema, bounds: Mapping[str, Any]) -> None:
 
 
 def _names(kind: type[Enum]) -> list[str]:
-    if issubclass(kind, IntEnum):
-        return [one.name.lower() for one in kind]
     return [str(one.value) for one in kind]

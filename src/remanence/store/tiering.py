@@ -8,12 +8,19 @@ from remanence.errors import InvalidInput
 from remanence.model.tier import Tier, TierUse
 from remanence.store.rows import Row
 
+_NUMBERED = (Tier.HOT, Tier.COOL, Tier.COLD)  # as rows have them
+
 
 def check_tier(tier: Tier) -> Tier:
     """The tier, if it is one that memories can be moved to."""
     if tier not in (Tier.COOL, Tier.COLD):
         raise InvalidInput("Memories are packed to the tier COOL or COLD; use `unpack` for hot.")
     return Tier(tier)
+
+
+def number_of(tier: Tier) -> int:
+    """The tier as a row has it."""
+    return _NUMBERED.index(tier)
 
 
 def tier_uses(texts: Iterable[Row], pieces: Iterable[Row]) -> list[TierUse]:
@@ -24,7 +31,7 @@ def tier_uses(texts: Iterable[Row], pieces: Iterable[Row]) -> list[TierUse]:
         vectors, vectors_stored, codes, codes_stored = of_pieces.get(tier, (0, 0, 0, 0))
         found.append(
             TierUse(
-                tier=Tier(tier),
+                tier=_NUMBERED[tier],
                 memories=memories,
                 text_raw=int(characters),
                 text_stored=int(stored),

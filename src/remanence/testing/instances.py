@@ -85,7 +85,9 @@ def instances(kind: type) -> Values:
     """Instances of a dataclass that its own checks accept, within the bounds of its schema."""
     hints = get_type_hints(kind)
     given = {
-        each.name: _field(each.name, hints[each.name], bounds_of(each)) for each in fields(kind)
+        each.name: _field(each.name, hints[each.name], bounds_of(each))
+        for each in fields(kind)
+        if each.init
     }
 
     def made(arguments: dict[str, Any]) -> Any:

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from remanence.errors import Conflict, Forbidden
 from remanence.model.block import Block
-from remanence.operations.rendering import plain
+from remanence.operations.rendering import encoded
 from remanence.operations.routes import Route, routes
 from remanence.ports.store import Progress
 from remanence.server.access.caller import Caller, authorise
@@ -94,7 +94,7 @@ def performed(
 
 def rendered(answer: Any) -> bytes:
     """An answer as JSON; numbers that JSON cannot tell are null."""
-    return orjson.dumps(plain(answer))
+    return encoded(answer)
 
 
 def _once(door: Door, caller: Caller, route: Route, wanted: Any, key: str) -> bytes:

@@ -28,7 +28,7 @@ from remanence.store.postgres.filters import reached, statement
 from remanence.store.postgres.session import Session
 from remanence.store.postgres.statistics import tiers
 from remanence.store.rows import Row, micros
-from remanence.store.tiering import check_tier
+from remanence.store.tiering import check_tier, number_of
 
 
 class PostgresTiers:
@@ -48,7 +48,7 @@ class PostgresTiers:
     ) -> Packed:
         """Move memories last touched before a time to a tier, in small transactions."""
         chosen = codec_of(codec)
-        asked = (int(check_tier(tier)), micros(before), limit)
+        asked = (number_of(check_tier(tier)), micros(before), limit)
         keys = self._keys("keys_to_pack", reach, asked)
         draft = self._dictionaries.draft(reach.tenant) if len(keys) else None
         done = Packed()
@@ -69,7 +69,7 @@ class PostgresTiers:
 
     def packable(self, reach: Reach, tier: Tier, *, before: datetime) -> int:
         """How many memories `pack` would move to that tier."""
-        asked = (int(check_tier(tier)), micros(before))
+        asked = (number_of(check_tier(tier)), micros(before))
         return int(self._asked("count_to_pack", reach, asked) or 0)
 
     def renew_dictionaries(self, tenant: str) -> int:
@@ -102,7 +102,7 @@ class PostgresTiers:
             packer = self._dictionaries.packer(session, codec, draft)
             there, packed = put_texts(self._database, session, packer, keys, anew=False)
             pieces = _pack_pieces(session, there, tier)
-            session.run("put_tier", keys=int8s(there), tier=int(tier))
+            session.run("put_tier", keys=int8s(there), tier=number_of(tier))
             return Packed(memories=len(there), texts=packed, pieces=pieces)
 
         return self._database.write(tenant, work)
@@ -119,7 +119,7 @@ class PostgresTiers:
                 packed=byteas([None] * len(packed)),
                 dictionaries=int8s([0] * len(packed)),
             )
-            session.run("put_tier", keys=keys, tier=int(Tier.HOT))
+            session.run("put_tier", keys=keys, tier=number_of(Tier.HOT))
             waiting = session.rows("await_fine", keys=keys)
             return Packed(memories=len(rows), texts=len(packed), pieces=len(waiting))
 

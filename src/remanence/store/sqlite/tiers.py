@@ -20,7 +20,7 @@ from remanence.store.sqlite.filters import reached, statement
 from remanence.store.sqlite.numbers import bound, parsed
 from remanence.store.sqlite.statements import fetch_all, run, run_many
 from remanence.store.sqlite.statistics import tiers
-from remanence.store.tiering import check_tier
+from remanence.store.tiering import check_tier, number_of
 
 
 class SqliteTiers:
@@ -66,7 +66,7 @@ class SqliteTiers:
         """How many memories `pack` would move to that tier."""
         with self._database.reading() as connection:
             condition = reached(self._database.partitions(connection, reach), reach, None)
-            values = (*condition.values, int(check_tier(tier)), micros(before))
+            values = (*condition.values, number_of(check_tier(tier)), micros(before))
             return int(connection.execute(statement("count_to_pack", condition), values).get)
 
     def renew_dictionaries(self, tenant: str) -> int:
@@ -81,7 +81,7 @@ class SqliteTiers:
     def _to_pack(self, reach: Reach, tier: Tier, before: datetime, limit: int) -> Keys:
         with self._database.reading() as connection:
             condition = reached(self._database.partitions(connection, reach), reach, None)
-            values = (*condition.values, int(tier), micros(before), limit)
+            values = (*condition.values, number_of(tier), micros(before), limit)
             found = connection.execute(statement("keys_to_pack", condition), values).get
         return np.sort(parsed(found))
 
@@ -116,7 +116,7 @@ def _pack_texts(connection: apsw.Connection, packer: Packer, keys: Keys, tier: T
             run(connection, "put_text", (found, key))
             numbers[key] = packer.dictionary or None
             packed += 1
-    rows = [(key, int(tier), numbers.get(key)) for key in keys.tolist()]
+    rows = [(key, number_of(tier), numbers.get(key)) for key in keys.tolist()]
     run_many(connection, "put_tier", rows)
     return packed
 
