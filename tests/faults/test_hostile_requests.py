@@ -17,7 +17,6 @@ import httpx
 import pytest
 
 from remanence.operations.routes import Route, asked_of, routes
-from remanence.server import wire
 from remanence.server.problems import MEDIA_TYPE
 from remanence.server.rest.examples import EXAMPLES
 from remanence.testing.patience import HANG_S
@@ -78,7 +77,8 @@ IN_QUERIES = ("", "a%00b", "%ff", "%ed%a0%80", "1e400", "NaN", "-1", "x" * 5_000
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Served]:
-    with serving(max_body_mb=8) as served:
+    # Who is slow is not sent away meanwhile.
+    with serving(max_body_mb=8, head_timeout_s=HANG_S, body_timeout_s=HANG_S) as served:
         served.memory.add("Ana moved to Lisbon", user_id="alice")
         served.memory.blocks.create("human", "Ana")
         yield served
@@ -305,11 +305,8 @@ def said(server: Served, request: bytes) -> bytes:
 
 
 class TestSlow:
-    def test_who_sends_a_byte_at_a_time_holds_nobody_up(
-        self, server: Served, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_who_sends_a_byte_at_a_time_holds_nobody_up(self, server: Served) -> None:
         """More of them than there are threads, in headers and in bodies; others are answered."""
-        monkeypatch.setattr(wire, "HEAD_S", HANG_S)  # they are not sent away meanwhile
         host, port = server.url.removeprefix("http://").split(":")
         head = b"POST /v1/memories HTTP/1.1\r\nhost: localhost\r\ncontent-length: 20\r\n\r\n"
         begun = (head[:5], head[:-2], head, head + b'{"te')

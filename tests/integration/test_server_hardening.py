@@ -8,8 +8,9 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from functools import wraps
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +23,16 @@ from remanence.config import load_settings
 from remanence.errors import ConfigError
 from remanence.operations import reading
 from remanence.server import app as app_module
-from remanence.server import health, wire
+from remanence.server import health
 from remanence.server.access.keys import Keys
 from remanence.server.calls import SHARE, Calls
 from remanence.server.mcp import mounting
 from remanence.server.problems import Overloaded
 from remanence.server.rest import asking, transfers
 from remanence.server.serving import check_bind, listening
+from remanence.server.wire import Wire
 from remanence.server.writes import Writes
-from remanence.testing.patience import HANG_S
+from remanence.testing.patience import HANG_S, until
 from remanence.testing.serving import Served, serving
 
 LINES = {"content-type": "application/x-ndjson"}
@@ -40,6 +42,13 @@ SOON_S = 0.3
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Served]:
     with serving(Memory(tmp_path / "memory.db"), max_import_mb=1) as served:
+        yield served
+
+
+@pytest.fixture
+def hasty() -> Iterator[Served]:
+    """One that waits for nobody."""
+    with serving(head_timeout_s=SOON_S, body_timeout_s=SOON_S, send_timeout_s=SOON_S) as served:
         yield served
 
 
@@ -95,9 +104,12 @@ def status_of(told: bytes) -> int:
 
 class TestHeads:
     def test_the_server_listens_with_these_bounds(self) -> None:
-        told = listening(load_settings({}))
-        assert told["http"] is wire.Wire
-        assert told["limit_concurrency"] == 1_000
+        told = listening(load_settings({"connections": 9, "trusted_proxies": "192.0.2.1"}))
+        assert told["http"].func is Wire
+        bounds = told["http"].keywords["connections"].bounds
+        assert (bounds.connections, bounds.head_s, bounds.body_s, bounds.send_s) == (9, 10, 30, 60)
+        assert ip_network("192.0.2.1") in bounds.many_callers
+        assert not told["proxy_headers"]
 
     @pytest.mark.parametrize(
         "sent",
@@ -140,52 +152,26 @@ class TestHeads:
                 assert client.post("/v1/search", json=body).status_code != 431
 
     @pytest.mark.parametrize("sent", [b"", b"GET /hea", b"GET /health HTTP/1.1\r\nHost: a\r\n"])
-    def test_a_head_that_does_not_come_is_not_waited_for(
-        self, server: Served, sent: bytes, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(wire, "HEAD_S", SOON_S)
-        with closing(connected(server)) as line:
+    def test_a_head_that_does_not_come_is_not_waited_for(self, hasty: Served, sent: bytes) -> None:
+        with closing(connected(hasty)) as line:
             line.sendall(sent)
             assert until_closed(line)[:12] in (b"", b"HTTP/1.1 408")
 
-    def test_nor_the_second_one(self, server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-        with closing(connected(server)) as line:
-            line.sendall(head(server) + b"\r\n")
-            assert status_of(line.recv(65_536)) == 200
-            monkeypatch.setattr(wire, "HEAD_S", SOON_S)
-            line.sendall(b"GET /health HT")
+    def test_nor_the_second_one(self, hasty: Served) -> None:
+        with closing(connected(hasty)) as line:
+            line.sendall(head(hasty) + b"\r\nGET /health HT")
             assert b"408" in until_closed(line)
 
-    def test_dripping_holds_nothing_open(
-        self, server: Served, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(wire, "HEAD_S", SOON_S)
-        with closing(connected(server)) as line:
-            line.sendall(head(server))
+    def test_dripping_holds_nothing_open(self, hasty: Served) -> None:
+        with closing(connected(hasty)) as line:
+            line.sendall(head(hasty))
             assert is_cut_off(line, b"X-A: b\r\n", 200, every_s=0.02)
 
     def test_an_answer_may_take_longer_than_a_head(
-        self, server: Served, monkeypatch: pytest.MonkeyPatch
+        self, hasty: Served, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(wire, "HEAD_S", SOON_S)
         monkeypatch.setattr(Writes, "check", lambda *_: time.sleep(3 * SOON_S))
-        assert httpx.get(f"{server.url}/ready").status_code == 200
-
-    def test_one_connection_too_many_is_let_go(
-        self, server: Served, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        made = wire.Wire.__init__
-
-        def few(self: wire.Wire, *given: Any, **more: Any) -> None:
-            made(self, *given, **more)
-            self.limit_concurrency = 3
-
-        monkeypatch.setattr(wire.Wire, "__init__", few)
-        lines = [connected(server) for _ in range(3)]
-        with closing(connected(server)) as line:
-            assert status_of(until_closed(line)) == 503
-        for line in lines:
-            line.close()
+        assert httpx.get(f"{hasty.url}/ready").status_code == 200
 
 
 class TestFairness:
@@ -447,19 +433,24 @@ class TestTransfers:
             go_on.wait(HANG_S)
 
         monkeypatch.setattr(transfers, "export_memory", slow)
-        url = f"{server.url}/v1/export"
-        streams = [httpx.stream("GET", url) for _ in range(transfers.EXPORTS)]
-        for stream in streams:
-            assert stream.__enter__().status_code == 200
-        told = httpx.get(url)
-        go_on.set()
-        assert (told.status_code, told.headers["retry-after"]) == (503, "1")
-        for stream in streams:
-            stream.__exit__(None, None, None)
+        url, key = f"{server.url}/v1/export", server.key("read", tenant="a")
+        other = server.key("read", tenant="a", name="other")
+        with ExitStack() as streams:
+
+            def begun(key: str) -> httpx.Response:
+                asked = httpx.stream("GET", url, headers=bearer(key), timeout=HANG_S)
+                return streams.enter_context(asked)
+
+            assert [begun(key).status_code for _ in range(3)] == [200, 200, 429]
+            assert [begun(other).status_code for _ in range(3)] == [200, 200, 429]
+            told = begun(server.key("read", tenant="a", name="third"))
+            assert (told.status_code, told.headers["retry-after"]) == (429, "1")
+            assert begun(server.key("read", tenant="b")).status_code == 200
+            go_on.set()
         assert self.free(server)
 
     def test_a_reader_who_takes_nothing_is_let_go(
-        self, server: Served, monkeypatch: pytest.MonkeyPatch
+        self, hasty: Served, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         ended = threading.Event()
 
@@ -471,20 +462,16 @@ class TestTransfers:
                 ended.set()
 
         monkeypatch.setattr(transfers, "export_memory", endless)
-        monkeypatch.setattr(wire, "STALLED_S", SOON_S)
-        with closing(connected(server)) as line:
-            line.sendall(head(server, b"\r\n").replace(b"/health", b"/v1/export"))
+        with closing(connected(hasty)) as line:
+            line.sendall(head(hasty, b"\r\n").replace(b"/health", b"/v1/export"))
             assert ended.wait(HANG_S)
-        assert self.free(server)
+        assert self.free(hasty)
 
     @staticmethod
     def free(server: Served) -> bool:
-        """Whether all exports may begin again."""
-        slots = server.app.state.exports
-        taken = [slots.acquire(timeout=HANG_S) for _ in range(transfers.EXPORTS)]
-        for _ in taken:
-            slots.release()
-        return all(taken)
+        """Whether nobody holds an export or an import any more."""
+        state = server.app.state
+        return until(lambda: not state.exports.in_use and not state.imports.in_use)
 
 
 def test_a_failure_is_logged_without_the_path(

@@ -1,14 +1,18 @@
-"""How often a caller may call."""
+"""How often a caller may call, how much it may hold, and who calls at all."""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from ipaddress import ip_network
 
 import pytest
 
+from remanence.errors import RateLimited
 from remanence.server.access import limits as module
-from remanence.server.access.limits import Limits
+from remanence.server.access.addresses import NOWHERE, caller_address, holder_of
+from remanence.server.access.limits import Limits, Shares
+from remanence.server.problems import Overloaded
 
 
 @dataclass
@@ -88,3 +92,103 @@ def test_many_threads_take_no_more_than_there_is(ticks: Ticks) -> None:
     with ThreadPoolExecutor(8) as pool:
         passed = sum(wait == 0 for wait in pool.map(lambda _: limits.take("a"), range(4_000)))
     assert passed == 500
+
+
+def held(shares: Shares, tenant: str, name: str = "key") -> int:
+    """How many of them a caller who wants everything gets."""
+    count = 0
+    try:
+        while count < 10_000:
+            shares.take(tenant, name)
+            count += 1
+    except (RateLimited, Overloaded):
+        pass
+    return count
+
+
+class TestShares:
+    def test_a_key_has_a_quarter_and_a_tenant_half(self) -> None:
+        shares = Shares(100, "places")
+        assert [held(shares, "a", name) for name in ("x", "y", "z")] == [25, 25, 0]
+        with pytest.raises(RateLimited, match="tenant has its share of places"):
+            shares.take("a", "z")
+        with pytest.raises(RateLimited, match="key has its share of places"):
+            shares.take("a", "x")
+
+    @pytest.mark.parametrize("total", [2, 3, 8, 100, 1_000])
+    def test_whoever_comes_next_finds_room(self, total: int) -> None:
+        shares = Shares(total, "places")
+        greedy = 0
+        while shares.in_use < total - 1:
+            held(shares, f"greedy {greedy}")
+            greedy += 1
+            assert shares.in_use < total, f"after {greedy} who want everything"
+            if greedy > 3 * total:
+                break
+        assert held(shares, "next") >= 1
+
+    def test_when_everything_is_in_use_it_is_the_server_that_is_full(self) -> None:
+        shares = Shares(2, "places")
+        shares.take("a", "x")
+        shares.take("b", "x")
+        with pytest.raises(Overloaded, match="no room for more places"):
+            shares.take("c", "x")
+
+    def test_what_is_given_back_is_free_and_nobody_is_kept_in_mind(self) -> None:
+        shares = Shares(8, "places")
+        for tenant in map(str, range(1_000)):
+            with shares.held(tenant, "x"):
+                assert shares.in_use == 1
+        shares.take("a", "x", 2)
+        shares.give("a", "x", 2)
+        assert (shares.in_use, len(shares._keys), len(shares._tenants)) == (0, 0, 0)
+        assert held(shares, "a") == 2
+
+    def test_one_of_the_largest_always_fits(self) -> None:
+        Shares(1, "bytes", least=10_000).take("a", "x", 10_000)
+
+    def test_who_is_refused_holds_no_more(self) -> None:
+        shares = Shares(8, "places")
+        assert held(shares, "a") == 2
+        assert held(shares, "a") == 0
+        assert shares.in_use == 2
+
+
+class TestAddresses:
+    @pytest.mark.parametrize(
+        ("address", "holder"),
+        [
+            ("192.0.2.7", "192.0.2.7"),
+            ("::ffff:192.0.2.7", "192.0.2.7"),
+            ("2001:db8::1", "2001:db8::/64"),
+            ("2001:db8::ffff:1", "2001:db8::/64"),
+            ("fe80::1%eth0", "fe80::/64"),
+            (NOWHERE, NOWHERE),
+            ("a socket", "a socket"),
+        ],
+    )
+    def test_of_ipv6_a_network_is_one_caller(self, address: str, holder: str) -> None:
+        assert holder_of(address) == holder
+
+    @pytest.mark.parametrize(
+        ("told", "caller"),
+        [
+            ("198.51.100.9", "198.51.100.9"),
+            ("6.6.6.6, 198.51.100.9", "198.51.100.9"),
+            ("6.6.6.6, 198.51.100.9, 10.1.2.3", "198.51.100.9"),
+            ("198.51.100.9:4711", "198.51.100.9"),
+            ("[2001:db8::9]:4711", "2001:db8::/64"),
+            ("2001:db8::9", "2001:db8::/64"),
+            ("6.6.6.6, unknown", "10.0.0.1"),
+            ("6.6.6.6, ", "10.0.0.1"),
+            ("", "10.0.0.1"),
+            ("10.9.9.9", "10.0.0.1"),
+            ("6" * 100_000, "10.0.0.1"),
+        ],
+    )
+    def test_a_trusted_proxy_says_who_calls(self, told: str, caller: str) -> None:
+        trusted = (ip_network("10.0.0.0/8"),)
+        headers = {"x-forwarded-for": told}
+        assert caller_address("10.0.0.1", headers, trusted) == caller
+        assert caller_address("192.0.2.1", headers, trusted) == "192.0.2.1"
+        assert caller_address("10.0.0.1", headers, ()) == "10.0.0.1"

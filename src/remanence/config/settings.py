@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import tzinfo
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 
 import platformdirs
@@ -96,6 +97,15 @@ class Settings:
     max_body_mb: float = 10.0
     max_import_mb: float = 1_000.0
     rate_limit: int = 12_000
+    connections: int = 1_000
+    connections_per_address: int = 250
+    trusted_proxies: str = ""
+    head_timeout_s: float = 10.0
+    body_timeout_s: float = 30.0
+    send_timeout_s: float = 60.0
+    bodies_mb: float = 256.0
+    exports: int = 8
+    imports: int = 8
     redact: str = ""
     jwt_issuer: str = ""
     jwt_audience: str = ""
@@ -155,6 +165,13 @@ class Settings:
         _between("max_body_mb", self.max_body_mb, 0.001, 10_000)
         _between("max_import_mb", self.max_import_mb, 0.001, 1_000_000)
         _between("rate_limit", self.rate_limit, 0, 10_000_000)
+        _between("connections", self.connections, 4, 100_000)
+        _between("connections_per_address", self.connections_per_address, 1, 100_000)
+        for name in ("head_timeout_s", "body_timeout_s", "send_timeout_s"):
+            _between(name, getattr(self, name), 0.1, 3600)
+        _between("bodies_mb", self.bodies_mb, 1, 1_000_000)
+        _between("exports", self.exports, 1, 1_000)
+        _between("imports", self.imports, 1, 1_000)
         _between("proxy_tokens", self.proxy_tokens, 50, 1_000_000)
         _choice("tools", self.tools, ("default", "graph", "full"))
         _choice("log_format", self.log_format, ("text", "json"))
@@ -194,6 +211,18 @@ class Settings:
             return zone_of(self.timezone)
         except InvalidInput as error:
             raise ConfigError(f"timezone: {error}") from error
+
+    @property
+    def proxy_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        """The addresses of the proxies that are believed when they name a caller."""
+        named = self.trusted_proxies.replace(",", " ").split()
+        try:
+            return tuple(ip_network(each, strict=False) for each in named)
+        except ValueError as error:
+            raise ConfigError(
+                "trusted_proxies must be addresses or networks, like `10.0.0.7, 192.0.2.0/24`; "
+                f"got {self.trusted_proxies!r}."
+            ) from error
 
     @property
     def one_at_a_time(self) -> frozenset[str]:
@@ -312,6 +341,21 @@ HELP: Mapping[str, str] = {
     "max_body_mb": "largest body of a request; imports stream past it",
     "max_import_mb": "largest body of an import; it lies in a temporary file until it is read",
     "rate_limit": "calls a minute for each key; 0: no limit",
+    "connections": "connections that one process holds; over that, the idle ones are closed for "
+    "new ones. Also the requests under way: half of them for one tenant, a quarter for one key",
+    "connections_per_address": "connections of one address (IPv6: of one /64), except loopback and "
+    "trusted_proxies",
+    "trusted_proxies": "proxies in front of the server, as addresses or networks with commas; they "
+    "may hold any number of connections, and `X-Forwarded-For` of theirs says who calls",
+    "head_timeout_s": "how long the head of a request may take",
+    "body_timeout_s": "in each such time at least 16 KB of a body must come in, or all the rest",
+    "send_timeout_s": "in each such time a reader must take 16 KB of an answer, or all the rest",
+    "bodies_mb": "bodies of requests that one process holds: half for one tenant, a quarter for "
+    "one key",
+    "exports": "exports that one process writes at a time: half for one tenant, a quarter for one "
+    "key",
+    "imports": "imports that one process takes at a time: half for one tenant, a quarter for one "
+    "key",
     "redact": "private data to take out of what a server's callers write: email, phone, card, "
     "iban, ip, ssn or all, with commas; empty: nothing",
     "jwt_issuer": "accept tokens of this issuer (OpenID Connect) besides keys; empty: none",

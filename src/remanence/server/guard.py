@@ -1,4 +1,4 @@
-"""What every request passes before anything of it is read: host, origin, key, rate, size."""
+"""What every request passes before anything of it is read: host, page, key, rate, room, size."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from remanence.config import Settings
-from remanence.errors import Forbidden, RateLimited, Unauthenticated
+from remanence.errors import AccessError, RateLimited
+from remanence.server.access.addresses import NOWHERE, caller_address
 from remanence.server.access.caller import Caller
 from remanence.server.access.gate import Gate
-from remanence.server.access.limits import Limits
+from remanence.server.access.limits import Limits, Shares
 from remanence.server.access.request import request_id
-from remanence.server.problems import MEDIA_TYPE, Problem, TooLarge, problem_of
+from remanence.server.problems import MEDIA_TYPE, Overloaded, Problem, TooLarge, problem_of
 from remanence.server.proxy import refusing
 
 # Anybody may ask whether the server is up, and what it can do.
@@ -74,6 +75,9 @@ class Guard:
         self._hosts = allowed_hosts(settings)
         self._origins = allowed_origins(settings)
         self._max_body = int(settings.max_body_mb * MB)
+        self._proxies = settings.proxy_networks
+        self._requests = Shares(settings.connections, "requests under way")
+        self._bodies = Shares(settings.bodies_mb * MB, "bodies", least=self._max_body)
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="gate")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -92,6 +96,7 @@ class Guard:
         token = request_id.set(id)
         state = scope.setdefault("state", {})
         state["request_id"] = id
+        held = _Held(self._requests, self._bodies)
 
         async def answer(message: Message) -> None:
             nonlocal status, begun
@@ -101,11 +106,11 @@ class Guard:
             await send(message)
 
         try:
-            refused = await self._refusal(scope, headers, state)
+            refused = await self._refusal(scope, headers, state, held)
             if refused is not None:
                 await _refuse(refused, answer, scope["path"])
                 return
-            await self._app(scope, self._counted(scope, receive), answer)
+            await self._app(scope, self._counted(scope, receive, held), answer)
         except ClientDisconnect:
             status = _LEFT
         except Exception as error:
@@ -114,6 +119,7 @@ class Guard:
             _log.error("%s failed: %s", _template(scope), error, exc_info=error)
             await _refuse(problem_of(error, id), answer, scope["path"])
         finally:
+            held.end()
             request_id.reset(token)
             caller: Caller | None = state.get("caller")
             self._witness.saw(
@@ -129,7 +135,7 @@ class Guard:
             )
 
     async def _refusal(
-        self, scope: Scope, headers: Mapping[str, str], state: dict[str, Any]
+        self, scope: Scope, headers: Mapping[str, str], state: dict[str, Any], held: _Held
     ) -> Problem | None:
         """Why a request is not let in; nothing of its body has been read yet."""
         id = state["request_id"]
@@ -140,11 +146,15 @@ class Guard:
             self._witness.refused("origin")
             return _wrong_origin(id)
         try:
-            if scope["path"] not in OPEN_PATHS:
-                state["caller"] = await self._admitted(headers)
-                self._check_rate(state["caller"])
+            address = caller_address(_peer(scope), headers, self._proxies)
+            if scope["path"] in OPEN_PATHS:
+                held.begin("", address)
+            else:
+                caller = state["caller"] = await self._admitted(headers)
+                self._check_rate(caller)
+                held.begin(caller.tenant, caller.name)
             self._check_length(scope, headers)
-        except (Unauthenticated, Forbidden, RateLimited, TooLarge) as error:
+        except (AccessError, Overloaded, TooLarge) as error:
             self._witness.refused(problem_of(error).type)
             return problem_of(error, id)
         except Exception as error:  # the store that holds the keys may not answer
@@ -178,8 +188,8 @@ class Guard:
         if scope["path"] not in STREAMED and told.isdigit() and int(told) > self._max_body:
             raise self._too_large()
 
-    def _counted(self, scope: Scope, receive: Receive) -> Receive:
-        """The body as it comes, up to the limit, for those that do not say how long they are."""
+    def _counted(self, scope: Scope, receive: Receive, held: _Held) -> Receive:
+        """The body as it comes: up to the limit of one, and as long as there is room for it."""
         if scope["path"] in STREAMED:
             return receive
         seen = 0
@@ -187,9 +197,12 @@ class Guard:
         async def counted() -> Message:
             nonlocal seen
             message = await receive()
-            seen += len(message.get("body", b""))
+            came = len(message.get("body", b""))
+            seen += came
             if seen > self._max_body:
                 raise self._too_large()
+            if came:
+                held.keep(came)
             return message
 
         return counted
@@ -199,6 +212,33 @@ class Guard:
             f"The body is larger than {self._max_body / MB:g} MB; send less at a time, or stream "
             "it to /v1/import."
         )
+
+
+class _Held:
+    """What one request holds of what all share, until it is over."""
+
+    def __init__(self, requests: Shares, bodies: Shares) -> None:
+        self._requests = requests
+        self._bodies = bodies
+        self._whose: tuple[str, str] | None = None
+        self._bytes = 0
+
+    def begin(self, tenant: str, name: str) -> None:
+        """Take a place."""
+        self._requests.take(tenant, name)
+        self._whose = (tenant, name)
+
+    def keep(self, came: int) -> None:
+        """Some of its body has come."""
+        if self._whose is not None:
+            self._bodies.take(*self._whose, came)
+            self._bytes += came
+
+    def end(self) -> None:
+        """Give back all of it."""
+        if self._whose is not None:
+            self._requests.give(*self._whose)
+            self._bodies.give(*self._whose, self._bytes)
 
 
 def allowed_hosts(settings: Settings) -> tuple[str, ...]:
@@ -273,6 +313,11 @@ def _id_of(headers: Mapping[str, str]) -> str:
 
 def _always(id: str) -> list[tuple[bytes, bytes]]:
     return [(b"x-request-id", id.encode()), (b"x-content-type-options", b"nosniff")]
+
+
+def _peer(scope: Scope) -> str:
+    client = scope.get("client")
+    return NOWHERE if client is None else str(client[0])
 
 
 def _template(scope: Scope) -> str:

@@ -11,6 +11,7 @@ import socket
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit
@@ -28,7 +29,7 @@ from remanence.server.guard import allowed_hosts, allowed_origins
 from remanence.server.heap import few_arenas
 from remanence.server.logs import set_up
 from remanence.server.waiting import Waiting
-from remanence.server.wire import Wire
+from remanence.server.wire import Bounds, Connections, Wire
 
 GRACE_S = 30  # for calls under way when the server is told to stop
 LAST_S = 10  # more, for work that nobody waits for any more
@@ -37,7 +38,7 @@ BACKLOG = 2048
 # On Windows SO_REUSEADDR lets a second server have a port that is taken.
 _ALONE_AT_A_PORT: int = getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR)
 DESCRIPTORS = 4_096
-CONNECTIONS = 1_000  # at one process, so that it never runs out of descriptors
+SENT = 128 * 1024  # bytes that the system takes from us before a reader has them
 _log = logging.getLogger(__name__)
 _MAKE_ONE = "Make one with `rem keys create NAME --scope read --scope write`"
 _REASONS = {
@@ -95,6 +96,7 @@ def listen(settings: Settings) -> socket.socket:
     made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
         made.setsockopt(socket.SOL_SOCKET, _ALONE_AT_A_PORT, 1)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SENT)  # each connection inherits it
         made.bind((host, settings.port))
         made.listen(BACKLOG)
     except OSError as error:
@@ -214,7 +216,7 @@ def listening(settings: Settings) -> dict[str, Any]:
         "timeout_keep_alive": IDLE_S,
         "timeout_graceful_shutdown": GRACE_S,
         "timeout_worker_healthcheck": GRACE_S,
-        "http": Wire,
+        "http": partial(Wire, connections=Connections(Bounds.of(settings))),
         "ws": "none",
-        "limit_concurrency": CONNECTIONS,
+        "proxy_headers": False,  # the guard knows which proxies to believe
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -15,8 +14,7 @@ from fastapi import FastAPI
 from remanence.config import load_settings
 from remanence.memory import Memory
 from remanence.server.app import make_app
-from remanence.server.serving import CONNECTIONS
-from remanence.server.wire import Wire
+from remanence.server.serving import listen, listening
 from remanence.testing.patience import HANG_S, until
 
 
@@ -46,33 +44,27 @@ class Served:
 def serving(memory: Memory | None = None, **settings: Any) -> Iterator[Served]:
     """A server with these settings; the memory is closed with it."""
     own = memory or Memory(settings.pop("database", ":memory:"), **settings)
-    given = {"host": "127.0.0.1", "port": 0, "rate_limit": 0, **settings}
+    local = {"host": "127.0.0.1", "port": 0, "rate_limit": 0, **settings}
     try:
-        app = make_app(load_settings({"database": own.settings.database_url, **given}), own)
+        given = load_settings({"database": own.settings.database_url, **local})
+        app = make_app(given, own)
     except BaseException:
         own.close()
         raise
-    listening = socket.socket()
-    listening.bind(("127.0.0.1", 0))
+    at = listen(given)
     config = uvicorn.Config(
-        app,
-        http=Wire,
-        log_config=None,
-        access_log=False,
-        limit_concurrency=CONNECTIONS,
-        timeout_graceful_shutdown=10,
-        lifespan="on",
+        app, **listening(given) | {"timeout_graceful_shutdown": 10, "lifespan": "on"}
     )
     server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, args=([listening],), name="server", daemon=True)
+    thread = threading.Thread(target=server.run, args=([at],), name="server", daemon=True)
     thread.start()
     try:
         _wait_until_up(server, thread)
-        yield Served(f"http://127.0.0.1:{listening.getsockname()[1]}", app, own)
+        yield Served(f"http://127.0.0.1:{at.getsockname()[1]}", app, own)
     finally:
         server.should_exit = True
         thread.join(HANG_S)
-        listening.close()
+        at.close()
 
 
 def _wait_until_up(server: uvicorn.Server, thread: threading.Thread) -> None:

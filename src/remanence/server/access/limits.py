@@ -1,14 +1,20 @@
-"""How often each caller may call: a bucket of a minute's calls that fills up again steadily."""
+"""How often each caller may call, and how much each may hold of what all share."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
+
+from remanence.errors import RateLimited
+from remanence.server.problems import Overloaded
 
 NAMES = 10_000  # callers whose buckets are kept; who called longest ago is dropped first
+TENANT, KEY = 2, 4  # a tenant may hold half of what there is, a key a quarter
 
 
 @dataclass(slots=True)
@@ -54,3 +60,61 @@ class Limits:
         bucket.tokens = min(most, bucket.tokens + max(0.0, now - bucket.at) * a_second)
         bucket.at = now
         return bucket
+
+
+class Shares:
+    """What all callers hold together of something that has an end. Thread-safe.
+
+    A key may hold a quarter and its tenant half, and nobody more than what is left for all
+    others: so whoever comes next finds room, however many want all they can get.
+    """
+
+    def __init__(self, total: float, what: str, *, least: float = 1) -> None:
+        self._total = max(total, 2 * least)
+        self._key = max(self._total // KEY, least)
+        self._tenant = max(self._total // TENANT, least)
+        self._what = what
+        self._lock = threading.Lock()
+        self._held = 0.0
+        self._keys: Counter[tuple[str, str]] = Counter()
+        self._tenants: Counter[str] = Counter()
+
+    def take(self, tenant: str, name: str, amount: int = 1) -> None:
+        """Take some for a tenant's key; `RateLimited` or `Overloaded` where there is none."""
+        with self._lock:
+            key, own = self._keys[tenant, name] + amount, self._tenants[tenant] + amount
+            if key > self._key or own > self._tenant:
+                whose = "key" if key > self._key else "tenant"
+                what = f"its share of {self._what}"
+                raise RateLimited(f"This {whose} has {what}; wait for some to end.")
+            if own > self._total - self._held:
+                raise Overloaded(f"There is no room for more {self._what}; try again in a moment.")
+            self._held += amount
+            self._keys[tenant, name], self._tenants[tenant] = key, own
+
+    def give(self, tenant: str, name: str, amount: int = 1) -> None:
+        """Give some back."""
+        with self._lock:
+            self._held -= amount
+            _less(self._keys, (tenant, name), amount)
+            _less(self._tenants, tenant, amount)
+
+    @property
+    def in_use(self) -> float:
+        """How much all callers hold."""
+        return self._held
+
+    @contextmanager
+    def held(self, tenant: str, name: str) -> Iterator[None]:
+        """One of them, while this lasts."""
+        self.take(tenant, name)
+        try:
+            yield
+        finally:
+            self.give(tenant, name)
+
+
+def _less(counts: Counter[Any], of: Hashable, amount: int) -> None:
+    counts[of] -= amount
+    if counts[of] <= 0:
+        del counts[of]

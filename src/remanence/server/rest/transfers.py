@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from io import BytesIO
 from tempfile import TemporaryFile
-from threading import BoundedSemaphore, Thread
+from threading import Thread
 from typing import Any, BinaryIO
 
 import anyio
@@ -22,9 +23,10 @@ from remanence.operations.rendering import dumped
 from remanence.operations.routes import Grant
 from remanence.operations.schema import Schema
 from remanence.server.access.caller import Caller
+from remanence.server.access.limits import Shares
 from remanence.server.door import Door
 from remanence.server.guard import MB
-from remanence.server.problems import Overloaded, TooLarge
+from remanence.server.problems import TooLarge
 from remanence.server.rest import openapi
 from remanence.transfer import export_memory, import_memory
 from remanence.transfer.importing import Imported
@@ -34,12 +36,13 @@ from remanence.transfer.reading import read_lines
 LINES = "application/x-ndjson"
 PIECE = 256 * 1024
 MAX_HEADER = 64 * 1024  # bytes; the first line of an export has a few hundred
-EXPORTS = 4  # at the same time; each holds a thread and a view of the store
 
 
 def add_transfers(app: FastAPI) -> None:
     """Add /v1/export and /v1/import."""
-    app.state.exports = BoundedSemaphore(EXPORTS)
+    settings = app.state.settings
+    app.state.exports = Shares(settings.exports, "exports")  # each holds a thread and a view
+    app.state.imports = Shares(settings.imports, "imports")  # each holds a file
     content: Schema = {LINES: {"schema": {"type": "string"}}}
     app.add_api_route(
         "/v1/export",
@@ -63,14 +66,14 @@ def add_transfers(app: FastAPI) -> None:
 async def _export(request: Request) -> Response:
     caller = _check(request, Grant.READ)
     door: Door = request.app.state.door
-    memory, free = door.memory(caller), request.app.state.exports
-    if not free.acquire(blocking=False):
-        raise Overloaded(f"{EXPORTS} exports are being written already; try again later.")
+    memory, exports = door.memory(caller), request.app.state.exports
+    exports.take(caller.tenant, caller.name)
+    over = partial(exports.give, caller.tenant, caller.name)
     try:
         await request.app.state.calls.run(request.app.state.audit.record, caller, "export", {})
-        return _Export(memory, free.release)
+        return _Export(memory, over)
     except BaseException:
-        free.release()
+        over()
         raise
 
 
@@ -121,7 +124,7 @@ async def _import(request: Request) -> Response:
     if kind not in (LINES, "application/jsonl", "application/octet-stream"):
         raise Misfit(f"The body must be an export, with the content type {LINES}.")
     state = request.app.state
-    with TemporaryFile() as file:
+    with state.imports.held(caller.tenant, caller.name), TemporaryFile() as file:
         await _spool(request, file, state.settings.max_import_mb)
         file.seek(0)
         await state.calls.run(state.audit.record, caller, "import", {})

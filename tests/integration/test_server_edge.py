@@ -1,0 +1,228 @@
+"""The edge of a server: connections that wait, drip or are odd, on real sockets."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from functools import partial
+
+import httpx
+import pytest
+
+from remanence.server import serving as serving_module
+from remanence.server.wire import PIPELINED, Bounds, Wire
+from remanence.testing.patience import HANG_S, until
+from remanence.testing.serving import Served, serving
+
+HOST = b"host: localhost\r\n"
+KIND = b"content-type: application/json\r\n"
+END = b"connection: close\r\n"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Served]:
+    with serving() as served:
+        yield served
+
+
+def connected(server: Served, of: str = "127.0.0.1") -> socket.socket:
+    return socket.create_connection(
+        ("127.0.0.1", httpx.URL(server.url).port or 0), HANG_S, source_address=(of, 0)
+    )
+
+
+def said(line: socket.socket, sent: bytes = b"") -> bytes:
+    """All that is answered until the server hangs up."""
+    told = b""
+    try:
+        line.sendall(sent)
+        while piece := line.recv(65_536):
+            told += piece
+    except ConnectionError:
+        pass
+    return told
+
+
+def asked(server: Served, sent: bytes) -> bytes:
+    with closing(connected(server)) as line:
+        return said(line, sent)
+
+
+def status_of(told: bytes) -> int:
+    return int(told.split(b" ", 2)[1])
+
+
+def is_open(line: socket.socket) -> bool:
+    """Whether the server still holds a connection on which it has nothing to say."""
+    line.setblocking(False)
+    try:
+        return line.recv(1) != b""
+    except BlockingIOError:
+        return True
+    except ConnectionError:
+        return False
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {key}"}
+
+
+class TestOddHttp:
+    def test_what_trails_a_body_is_no_header(self, server: Served) -> None:
+        body = b'{"query": "a"}'
+        head = b"POST /v1/search HTTP/1.1\r\n" + HOST + KIND + END
+        chunked = b"transfer-encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n" % (len(body), body)
+        for trailer in (b"origin: http://evil.example", b"x-forwarded-for: 1.2.3.4"):
+            assert status_of(asked(server, head + chunked + trailer + b"\r\n\r\n")) == 200
+
+    def test_it_authorises_nobody(self) -> None:
+        with serving() as served:
+            shown = f"authorization: Bearer {served.key('read')}\r\n".encode()
+            head = b"POST /v1/search HTTP/1.1\r\n" + HOST + KIND + END
+            chunked = b"transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"
+            assert status_of(asked(served, head + chunked + shown + b"\r\n")) == 401
+
+    def test_a_body_that_the_parser_would_lose_is_refused(self, server: Served) -> None:
+        """Taken for empty, it could mean more than it says."""
+        head = b"POST /v1/search HTTP/1.1\r\n" + HOST + KIND + b"connection: upgrade\r\n"
+        for upgrade in (b"upgrade: h2c\r\n", b"upgrade: websocket\r\n"):
+            told = asked(server, head + upgrade + b"content-length: 14\r\n\r\n" + b'{"query": "a"}')
+            assert status_of(told) == 400
+            assert told.count(b"HTTP/1.1 4") == 1
+            assert b"HTTP/1.1 2" not in told
+        plain = head.replace(b"POST /v1/search", b"GET /v1/stats") + b"upgrade: h2c\r\n\r\n"
+        assert status_of(asked(server, plain)) == 200
+
+    def test_requests_wait_in_order_and_not_without_end(self, server: Served) -> None:
+        one = b"GET /health HTTP/1.1\r\n" + HOST
+        told = asked(server, (one + b"\r\n") * PIPELINED + one + END + b"\r\n")
+        assert told.count(b"HTTP/1.1 200 OK") == PIPELINED + 1
+        many = asked(server, (one + b"\r\n") * 5_000)
+        assert 1 <= many.count(b"HTTP/1.1 200 OK") <= PIPELINED + 1
+        assert many.count(b"HTTP/1.1") == many.count(b"HTTP/1.1 200 OK")
+
+    def test_an_answer_that_is_due_comes_before_a_refusal(self, server: Served) -> None:
+        one = b"GET /v1/stats HTTP/1.1\r\n" + HOST + b"\r\n"
+        told = asked(server, one + b"\0 this is no request\r\n\r\n")
+        assert status_of(told) == 200
+        head, _, body = told.partition(b"\r\n\r\n")
+        assert json.loads(body[: int(head.lower().split(b"content-length: ")[1].split()[0])])
+
+    def test_what_cannot_be_read_is_refused_as_a_problem(self, server: Served) -> None:
+        for sent in (b"\0\0\0\r\n\r\n", b"CONNECT a:1 HTTP/1.1\r\n" + HOST + b"\r\n"):
+            told = asked(server, sent)
+            assert status_of(told) == 400
+            assert b"application/problem+json" in told
+            assert b"urn:remanence:malformed" in told
+
+
+class TestRoom:
+    @pytest.fixture
+    def few(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+        """A server of eight connections, four for each address, whatever address it is."""
+        monkeypatch.setattr(serving_module, "Bounds", _Few)
+        with serving(connections=8, connections_per_address=4) as served:
+            yield served
+
+    def test_an_address_loses_its_own_oldest(self, few: Served) -> None:
+        with ExitStack() as lines:
+            enter = lines.enter_context
+            others = enter(closing(connected(few, "127.0.0.3")))
+            own = [enter(closing(connected(few, "127.0.0.2"))) for _ in range(5)]
+            until(lambda: not is_open(own[0]))
+            assert [is_open(line) for line in own] == [False, True, True, True, True]
+            assert is_open(others)
+
+    def test_a_new_caller_gets_in_and_whoever_has_most_makes_room(self, few: Served) -> None:
+        with ExitStack() as lines:
+            enter = lines.enter_context
+            alone = enter(closing(connected(few, "127.0.0.9")))
+            crowd = [
+                enter(closing(connected(few, f"127.0.0.{2 + number // 4}"))) for number in range(7)
+            ]
+            asked = b"GET /health HTTP/1.1\r\n" + HOST + END + b"\r\n"
+            for address in ("127.0.0.7", "127.0.0.8"):
+                with closing(connected(few, address)) as line:
+                    assert status_of(said(line, asked)) == 200
+            until(lambda: sum(map(is_open, crowd)) < 7)
+            assert is_open(alone)
+
+    def test_who_is_known_stays_while_strangers_wait(self, few: Served) -> None:
+        shown = f"authorization: Bearer {few.key('read')}\r\n".encode()
+        ask = b"GET /v1/stats HTTP/1.1\r\n" + HOST + shown + b"\r\n"
+        with ExitStack() as lines:
+            enter = lines.enter_context
+            known = enter(closing(connected(few, "127.0.0.2")))
+            known.sendall(ask)
+            assert status_of(known.recv(65_536)) == 200
+            crowd = [
+                enter(closing(connected(few, f"127.0.0.{3 + number // 3}"))) for number in range(30)
+            ]
+            until(partial(_few_are_open, crowd))
+            known.setblocking(True)
+            known.sendall(ask)
+            assert status_of(known.recv(65_536)) == 200
+
+    def test_where_nobody_can_be_let_go_it_is_said(
+        self, few: Served, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(Wire, "use", None)  # the server is at work for each of them
+        with ExitStack() as lines:
+            for _ in range(4):
+                lines.enter_context(closing(connected(few, "127.0.0.2")))
+            line = lines.enter_context(closing(connected(few, "127.0.0.2")))
+            told = said(line)
+            assert status_of(told) == 503
+            assert b"retry-after: 1\r\n" in told
+            assert b"urn:remanence:overloaded" in told
+
+    def test_one_key_is_refused_what_others_need(self) -> None:
+        with serving(connections=40) as served:
+            greedy, modest = served.key("read", tenant="a"), served.key("read", tenant="b")
+            head = b"POST /v1/search HTTP/1.1\r\n" + HOST + KIND + b"content-length: 99\r\n"
+            shown = f"authorization: Bearer {greedy}\r\n\r\n".encode()
+            with ExitStack() as lines:
+                enter = lines.enter_context
+                for _ in range(10):
+                    enter(closing(connected(served))).sendall(head + shown + b"{")
+                url = f"{served.url}/v1/stats"
+                until(lambda: httpx.get(url, headers=bearer(greedy)).status_code == 429)
+                told = httpx.get(url, headers=bearer(greedy))
+                assert told.json()["detail"].startswith("This key has its share of requests")
+                assert told.headers["retry-after"] == "1"
+                assert httpx.get(url, headers=bearer(modest)).status_code == 200
+            until(lambda: httpx.get(url, headers=bearer(greedy)).status_code == 200)
+
+    def test_bodies_have_room_for_all_as_well(self) -> None:
+        with serving(bodies_mb=4, max_body_mb=1) as served:
+            greedy, modest = served.key("read", tenant="a"), served.key("read", tenant="b")
+            big = b'{"query": "' + b"a" * 700_000
+            head = b"POST /v1/search HTTP/1.1\r\n" + HOST + KIND + b"content-length: 1000000\r\n"
+            shown = f"authorization: Bearer {greedy}\r\n\r\n".encode()
+            body = {"query": "b" * 700_000}
+            with ExitStack() as lines:
+                lines.enter_context(closing(connected(served))).sendall(head + shown + big)
+                url = f"{served.url}/v1/search"
+
+                def ask(key: str) -> httpx.Response:
+                    return httpx.post(url, json=body, headers=bearer(key), timeout=HANG_S)
+
+                until(lambda: ask(greedy).status_code == 429)
+                assert "bodies" in ask(greedy).json()["detail"]
+                assert ask(modest).status_code != 429
+            until(lambda: ask(greedy).status_code != 429)
+
+
+def _few_are_open(crowd: list[socket.socket]) -> bool:
+    return sum(map(is_open, crowd)) <= 7
+
+
+class _Few(Bounds):
+    """Bounds that hold for this machine too."""
+
+    @classmethod
+    def of(cls, settings: object) -> Bounds:
+        found = Bounds.of(settings)  # type: ignore[arg-type]
+        return Bounds(connections=found.connections, per_address=found.per_address, many_callers=())
