@@ -1,9 +1,10 @@
-"""The edge of a server: connections that wait, drip or are odd, on real sockets."""
+"""The edge of a server: what browsers, proxies, guessers and odd HTTP may do, on real sockets."""
 
 from __future__ import annotations
 
 import json
 import socket
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from functools import partial
@@ -67,6 +68,75 @@ def is_open(line: socket.socket) -> bool:
 
 def bearer(key: str) -> dict[str, str]:
     return {"authorization": f"Bearer {key}"}
+
+
+class TestGuesses:
+    @pytest.fixture
+    def guarded(self) -> Iterator[Served]:
+        with serving(wrong_keys=5) as served:
+            yield served
+
+    def test_wrong_keys_are_slowed_down_and_right_ones_are_not(self, guarded: Served) -> None:
+        right, url = guarded.key("read", tenant="a"), f"{guarded.url}/v1/stats"
+        seen: Counter[int] = Counter()
+        for number in range(60):
+            told = httpx.get(url, headers=bearer(f"rem_abcdefgh_{number:040x}"))
+            seen[told.status_code] += 1
+            if told.status_code == 429:
+                assert int(told.headers["retry-after"]) >= 1
+                assert told.headers["content-type"] == "application/problem+json"
+                fresh = guarded.key("read", tenant="b", name=f"new {number}")
+                assert httpx.get(url, headers=bearer(fresh)).status_code == 200
+            assert httpx.get(url, headers=bearer(right)).status_code == 200
+        assert seen[401] >= 5
+        assert seen[429] >= 1
+        assert set(seen) == {401, 429}
+
+    def test_guesses_at_one_key_are_not_looked_at_while_they_wait(
+        self, guarded: Served, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        right, url = guarded.key("read"), f"{guarded.url}/v1/stats"
+        prefix = right.rpartition("_")[0]
+        looked: list[str] = []
+        real = type(guarded.app.state.keys).caller
+
+        def look(keys: object, shown: str) -> object:
+            looked.append(shown)
+            return real(keys, shown)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(type(guarded.app.state.keys), "caller", look)
+        told = [
+            httpx.get(url, headers=bearer(f"{prefix}_{number:040x}")).status_code
+            for number in range(40)
+        ]
+        assert told[:5] == [401] * 5
+        assert len(looked) == told.count(401) < 40
+        assert set(told) == {401, 429}
+
+    def test_it_is_told_nowhere_which_prefixes_there_are(self, guarded: Served) -> None:
+        right, url = guarded.key("read"), f"{guarded.url}/v1/stats"
+        prefix = right.rpartition("_")[0]
+        shown = (f"{prefix}_{0:040x}", f"rem_zzzzzzzz_{0:040x}", "nonsense", f"{right}0", "a.b.c")
+        told = [httpx.get(url, headers=bearer(one)) for one in shown]
+        assert {one.status_code for one in told} == {401}
+        assert len({one.json()["detail"] for one in told}) == 1
+
+    def test_no_key_is_no_guess(self, guarded: Served) -> None:
+        guarded.key("read")
+        seen = {httpx.get(f"{guarded.url}/v1/stats").status_code for _ in range(30)}
+        assert seen == {401}
+
+    def test_a_trusted_proxy_is_not_taken_for_who_guesses(self) -> None:
+        with serving(wrong_keys=3, trusted_proxies="127.0.0.1") as served:
+            served.key("read")
+
+            def guess(number: int, address: str) -> int:
+                shown = bearer(f"rem_abcdefgh_{number:040x}")
+                headers = {**shown, "x-forwarded-for": f"9.9.9.{number}, {address}"}
+                return httpx.get(f"{served.url}/v1/stats", headers=headers).status_code
+
+            assert 429 in {guess(number, "198.51.100.1") for number in range(12)}
+            assert guess(1, "198.51.100.2") == 401
 
 
 class TestOddHttp:

@@ -1,4 +1,4 @@
-"""How often a caller may call, how much it may hold, and who calls at all."""
+"""How often a caller may call, how much it may hold, and how long who guesses has to wait."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from remanence.errors import RateLimited
 from remanence.server.access import limits as module
 from remanence.server.access.addresses import NOWHERE, caller_address, holder_of
-from remanence.server.access.limits import Limits, Shares
+from remanence.server.access.limits import FORGOTTEN_S, LONGEST_WAIT_S, Backoff, Limits, Shares
 from remanence.server.problems import Overloaded
 
 
@@ -152,6 +152,56 @@ class TestShares:
         assert held(shares, "a") == 2
         assert held(shares, "a") == 0
         assert shares.in_use == 2
+
+
+class TestBackoff:
+    def test_each_failure_after_the_free_ones_takes_longer(self, ticks: Ticks) -> None:
+        backoff = Backoff(3, ticks)
+        assert [backoff.failed("a") for _ in range(3)] == [0.0] * 3
+        waits = []
+        for _ in range(9):
+            waits.append(backoff.wait("a"))
+            assert backoff.failed("a") == waits[-1] > 0, "one that is early tells how early"
+            ticks.at += waits[-1]
+            assert backoff.failed("a") == 0
+        assert waits[:4] == [1, 2, 4, 8]
+        assert waits[-1] == LONGEST_WAIT_S
+
+    def test_early_ones_do_not_prolong_it(self, ticks: Ticks) -> None:
+        backoff = Backoff(1, ticks)
+        for _ in range(500):
+            backoff.failed("a")
+        assert backoff.wait("a") == 1
+
+    def test_it_is_forgotten(self, ticks: Ticks) -> None:
+        backoff = Backoff(1, ticks)
+        backoff.failed("a")
+        backoff.forget("a")
+        assert backoff.wait("a") == 0
+        for _ in range(9):
+            backoff.failed("a")
+            ticks.at += backoff.wait("a")
+        ticks.at += FORGOTTEN_S
+        backoff.failed("a")
+        assert backoff.wait("a") == 1
+
+    def test_others_do_not_wait_and_so_many_are_kept(
+        self, ticks: Ticks, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(module, "NAMES", 100)
+        backoff = Backoff(1, ticks)
+        for n in range(1_000):
+            backoff.failed(n)
+            backoff.failed("busy")
+        assert (backoff.wait("busy"), backoff.wait("other")) == (1, 0)
+        assert len(backoff._failures) == 100
+
+    def test_no_number_of_failures_is_too_many(self, ticks: Ticks) -> None:
+        backoff = Backoff(1, ticks)
+        for _ in range(3_000):
+            backoff.failed("a")
+            ticks.at += LONGEST_WAIT_S
+        assert backoff.wait("a") == 0
 
 
 class TestAddresses:

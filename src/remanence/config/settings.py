@@ -106,6 +106,7 @@ class Settings:
     bodies_mb: float = 256.0
     exports: int = 8
     imports: int = 8
+    wrong_keys: int = 10
     redact: str = ""
     jwt_issuer: str = ""
     jwt_audience: str = ""
@@ -172,6 +173,7 @@ class Settings:
         _between("bodies_mb", self.bodies_mb, 1, 1_000_000)
         _between("exports", self.exports, 1, 1_000)
         _between("imports", self.imports, 1, 1_000)
+        _between("wrong_keys", self.wrong_keys, 1, 1_000_000)
         _between("proxy_tokens", self.proxy_tokens, 50, 1_000_000)
         _choice("tools", self.tools, ("default", "graph", "full"))
         _choice("log_format", self.log_format, ("text", "json"))
@@ -356,6 +358,7 @@ HELP: Mapping[str, str] = {
     "key",
     "imports": "imports that one process takes at a time: half for one tenant, a quarter for one "
     "key",
+    "wrong_keys": "wrong keys of one address before it has to wait, longer each time",
     "redact": "private data to take out of what a server's callers write: email, phone, card, "
     "iban, ip, ssn or all, with commas; empty: nothing",
     "jwt_issuer": "accept tokens of this issuer (OpenID Connect) besides keys; empty: none",

@@ -17,11 +17,11 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from remanence.config import Settings
-from remanence.errors import AccessError, RateLimited
+from remanence.errors import AccessError, RateLimited, Unauthenticated
 from remanence.server.access.addresses import NOWHERE, caller_address
 from remanence.server.access.caller import Caller
-from remanence.server.access.gate import Gate
-from remanence.server.access.limits import Limits, Shares
+from remanence.server.access.gate import Gate, mark_of, shown_by
+from remanence.server.access.limits import Backoff, Limits, Shares
 from remanence.server.access.request import request_id
 from remanence.server.problems import MEDIA_TYPE, Overloaded, Problem, TooLarge, problem_of
 from remanence.server.proxy import refusing
@@ -78,7 +78,10 @@ class Guard:
         self._proxies = settings.proxy_networks
         self._requests = Shares(settings.connections, "requests under way")
         self._bodies = Shares(settings.bodies_mb * MB, "bodies", least=self._max_body)
+        self._addresses, self._guesses = Backoff(settings.wrong_keys), Backoff(settings.wrong_keys)
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="gate")
+        # An issuer of tokens that is slow to name its keys holds up no key of ours.
+        self._tokens = ThreadPoolExecutor(2, thread_name_prefix="tokens")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request pass, or answer why not."""
@@ -150,25 +153,40 @@ class Guard:
             if scope["path"] in OPEN_PATHS:
                 held.begin("", address)
             else:
-                caller = state["caller"] = await self._admitted(headers)
+                caller = state["caller"] = await self._admitted(address, headers)
                 self._check_rate(caller)
                 held.begin(caller.tenant, caller.name)
             self._check_length(scope, headers)
         except (AccessError, Overloaded, TooLarge) as error:
-            self._witness.refused(problem_of(error).type)
+            self._witness.refused(_reason(error))
             return problem_of(error, id)
         except Exception as error:  # the store that holds the keys may not answer
             return problem_of(error, id)
         return None
 
-    async def _admitted(self, headers: Mapping[str, str]) -> Caller:
+    async def _admitted(self, address: str, headers: Mapping[str, str]) -> Caller:
+        """Who calls. A right key is let in whoever shows wrong ones from the same address."""
         known = self._gate.remembered(headers)
         if known is not None:
             return known
         import asyncio
 
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, self._gate.admit, headers)
+        shown = shown_by(headers) or ""
+        guess = (address, mark_of(shown))
+        if wait := self._guesses.wait(guess):
+            raise TooManyWrong(wait)
+        pool = self._tokens if "." in shown else self._threads
+        try:
+            loop = asyncio.get_running_loop()
+            caller = await loop.run_in_executor(pool, self._gate.admit, headers)
+        except Unauthenticated as error:
+            if shown:
+                self._guesses.failed(guess)
+                if early := self._addresses.failed(address):
+                    raise TooManyWrong(early) from error
+            raise
+        self._guesses.forget(guess)
+        return caller
 
     def _origin_allowed(self, headers: Mapping[str, str]) -> bool:
         """Whether no page asks, or one of this server's own, or one of those that may."""
@@ -212,6 +230,17 @@ class Guard:
             f"The body is larger than {self._max_body / MB:g} MB; send less at a time, or stream "
             "it to /v1/import."
         )
+
+
+class TooManyWrong(RateLimited):
+    """Too many wrong keys came from the same address."""
+
+    def __init__(self, wait: float) -> None:
+        super().__init__(
+            f"Too many wrong keys came from your address; try again in {math.ceil(wait)} s. A key "
+            "that works is let in meanwhile."
+        )
+        self.retry_s = wait
 
 
 class _Held:
@@ -318,6 +347,12 @@ def _always(id: str) -> list[tuple[bytes, bytes]]:
 def _peer(scope: Scope) -> str:
     client = scope.get("client")
     return NOWHERE if client is None else str(client[0])
+
+
+def _reason(error: Exception) -> str:
+    """What is counted: a wrong key is one, also where it came too early to be looked at."""
+    kind = Unauthenticated() if isinstance(error, TooManyWrong) else error
+    return problem_of(kind).type
 
 
 def _template(scope: Scope) -> str:

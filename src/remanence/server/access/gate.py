@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Protocol
 
 from remanence.errors import Forbidden, Unauthenticated
 from remanence.operations.routes import Grant
 from remanence.server.access.caller import Caller
+from remanence.server.access.key import parted
 
 LOCAL = "local"
 EVERYTHING = frozenset(Grant)
@@ -91,3 +93,9 @@ def shown_by(headers: Mapping[str, str]) -> str | None:
     if scheme.lower() in ("bearer", "token") and rest.strip():
         return rest.strip()
     return headers.get("x-api-key") or None
+
+
+def mark_of(shown: str) -> str:
+    """What tells guesses at one key from other keys: its prefix, or of anything else all of it."""
+    parts = parted(shown)
+    return sha256(shown.encode()).hexdigest() if parts is None else parts[0]

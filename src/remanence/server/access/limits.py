@@ -1,4 +1,4 @@
-"""How often each caller may call, and how much each may hold of what all share."""
+"""How often each caller may call, how much each may hold, and how long who guesses has to wait."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from remanence.server.problems import Overloaded
 
 NAMES = 10_000  # callers whose buckets are kept; who called longest ago is dropped first
 TENANT, KEY = 2, 4  # a tenant may hold half of what there is, a key a quarter
+LONGEST_WAIT_S = 60.0
+FORGOTTEN_S = 900.0  # after so long without a failure, the next is the first again
 
 
 @dataclass(slots=True)
@@ -118,3 +120,48 @@ def _less(counts: Counter[Any], of: Hashable, amount: int) -> None:
     counts[of] -= amount
     if counts[of] <= 0:
         del counts[of]
+
+
+@dataclass(slots=True)
+class _Failures:
+    count: int
+    at: float
+    until: float = 0.0
+
+
+class Backoff:
+    """Who fails again and again has to wait: a second, then two, four, … Thread-safe."""
+
+    def __init__(self, free: int, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._free = free
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._failures: OrderedDict[Hashable, _Failures] = OrderedDict()
+
+    def wait(self, who: Hashable) -> float:
+        """Seconds until somebody's next try; 0: now."""
+        with self._lock:
+            known = self._failures.get(who)
+            return 0.0 if known is None else max(0.0, known.until - self._monotonic())
+
+    def failed(self, who: Hashable) -> float:
+        """Count a failure; seconds that this one came too early, 0 if it did not."""
+        with self._lock:
+            now = self._monotonic()
+            known = self._failures.get(who)
+            if known is None or now - max(known.at, known.until) >= FORGOTTEN_S:
+                known = self._failures[who] = _Failures(0, now)
+                while len(self._failures) > NAMES:
+                    self._failures.popitem(last=False)
+            self._failures.move_to_end(who)
+            if now < known.until:
+                return known.until - now
+            known.count, known.at = known.count + 1, now
+            if known.count >= self._free:
+                known.until = now + min(LONGEST_WAIT_S, 2.0 ** min(known.count - self._free, 30))
+            return 0.0
+
+    def forget(self, who: Hashable) -> None:
+        """Somebody has succeeded."""
+        with self._lock:
+            self._failures.pop(who, None)
