@@ -70,6 +70,87 @@ def bearer(key: str) -> dict[str, str]:
     return {"authorization": f"Bearer {key}"}
 
 
+DATA = ("/v1/stats", "/v1/memories", "/memory/stats", "/metrics", "/mcp", "/v1/ping/", "/v1/export")
+SITES = ("cross-site", "same-site", "Cross-Site", "cross-origin", "", "same-origin, cross-site")
+DOCUMENT = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+
+
+class TestPages:
+    @pytest.mark.parametrize("site", SITES)
+    def test_those_of_others_get_no_data_and_change_nothing(
+        self, site: str, server: Served
+    ) -> None:
+        for more in ({}, DOCUMENT, {**DOCUMENT, "sec-fetch-dest": "iframe"}):
+            headers = {"sec-fetch-site": site, **more}
+            for path in DATA:
+                answer = httpx.get(server.url + path, headers=headers)
+                assert answer.status_code == 403, path
+                assert answer.json()["type"] == "urn:remanence:wrong-origin"
+            for path in ("/v1/memories", "/memory/store", "/mcp", "/v3/memories/add/", "/"):
+                answer = httpx.post(server.url + path, json={"text": "a"}, headers=headers)
+                assert answer.status_code == 403, path
+        assert server.memory.count(all_users=True) == 0
+
+    @pytest.mark.parametrize("site", ["same-origin", "none", "Same-Origin"])
+    def test_its_own_and_what_somebody_typed_in_do(self, site: str, server: Served) -> None:
+        headers = {"sec-fetch-site": site}
+        assert httpx.get(f"{server.url}/v1/stats", headers=headers).status_code == 200
+
+    def test_a_link_from_elsewhere_opens_pages(self, server: Served) -> None:
+        headers = {"sec-fetch-site": "cross-site", **DOCUMENT}
+        assert httpx.get(f"{server.url}/health", headers=headers).status_code == 200
+        assert httpx.get(f"{server.url}/", headers=headers).status_code != 403
+        assert httpx.post(f"{server.url}/", headers=headers).status_code == 403
+
+    def test_a_key_makes_no_difference_and_an_allowed_page_does(self) -> None:
+        with serving(origins="https://app.example") as served:
+            key = served.key("read", "write")
+            headers = {**bearer(key), "sec-fetch-site": "cross-site"}
+            url = f"{served.url}/v1/stats"
+            assert httpx.get(url, headers=headers).status_code == 403
+            headers["origin"] = "https://app.example"
+            assert httpx.get(url, headers=headers).status_code == 200
+            headers["origin"] = "https://evil.example"
+            assert httpx.get(url, headers=headers).status_code == 403
+
+    @pytest.mark.parametrize(
+        "kind",
+        [
+            *("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=a"),
+            *("application/jsonp", "text/json", "application/json, text/plain", "*/*"),
+        ],
+    )
+    def test_what_a_form_can_send_is_no_body(self, kind: str, server: Served) -> None:
+        paths = ("/v1/memories", "/memory/store", "/mcp", "/v1/chat/completions", "/search")
+        for path in (*paths, "/v3/memories/add/", "/v1/admin/keys"):
+            headers = {"content-type": kind}
+            answer = httpx.post(server.url + path, content=b'{"text": "a"}', headers=headers)
+            assert answer.status_code == 400, path
+        assert server.memory.count(all_users=True) == 0
+
+    def test_a_page_has_to_say_that_it_is_json(self, server: Served) -> None:
+        """A program need not; without a type, a page may send a body and ask nobody."""
+        url, body = f"{server.url}/v1/search", b'{"query": "a"}'
+        assert httpx.post(url, content=body).status_code == 200
+        for headers in ({"origin": server.url}, {"sec-fetch-site": "same-origin"}):
+            assert httpx.post(url, content=body, headers=headers).status_code == 400
+            typed = {**headers, "content-type": "application/json; charset=utf-8"}
+            assert httpx.post(url, content=body, headers=typed).status_code == 200
+
+    @pytest.mark.parametrize("path", ["/health", "/v1/stats", "/nothing", "/mcp", "/v1/export"])
+    def test_every_answer_keeps_pages_out(self, path: str, server: Served) -> None:
+        for headers in ({}, {"host": "evil.example"}, {"sec-fetch-site": "cross-site"}):
+            told = httpx.get(server.url + path, headers=headers).headers
+            assert told["cross-origin-resource-policy"] == "same-origin"
+            assert told["x-content-type-options"] == "nosniff"
+            assert told["x-frame-options"] == "DENY"
+            assert "default-src 'none'" in told["content-security-policy"]
+            assert told["referrer-policy"] == "no-referrer"
+            assert told["cache-control"] == "no-store"
+            names = [name for name, _ in told.multi_items()]
+            assert len(names) == len(set(names))
+
+
 class TestGuesses:
     @pytest.fixture
     def guarded(self) -> Iterator[Served]:

@@ -11,6 +11,7 @@ import pytest
 from remanence.errors import RateLimited
 from remanence.server.access import limits as module
 from remanence.server.access.addresses import NOWHERE, caller_address, holder_of
+from remanence.server.access.gate import forwarded
 from remanence.server.access.limits import FORGOTTEN_S, LONGEST_WAIT_S, Backoff, Limits, Shares
 from remanence.server.problems import Overloaded
 
@@ -242,3 +243,39 @@ class TestAddresses:
         assert caller_address("10.0.0.1", headers, trusted) == caller
         assert caller_address("192.0.2.1", headers, trusted) == "192.0.2.1"
         assert caller_address("10.0.0.1", headers, ()) == "10.0.0.1"
+
+
+class TestForwarded:
+    @pytest.mark.parametrize(
+        "name",
+        [
+            *("forwarded", "via", "x-real-ip", "x-forwarded-for", "x-forwarded", "forwarded-for"),
+            *("cf-connecting-ip", "cf-ray", "cf-visitor", "cf-worker", "cdn-loop", "fly-client-ip"),
+            *("true-client-ip", "x-client-ip", "x-cluster-client-ip", "fastly-client-ip"),
+            *("x-original-forwarded-for", "x-original-host", "x-original-url", "x-originating-ip"),
+            *("x-remote-ip", "x-remote-addr", "remote-user", "x-proxyuser-ip", "x-real-port"),
+            *("wl-proxy-client-ip", "proxy-connection", "x-envoy-external-address", "fly-region"),
+            *("x-amz-cf-id", "x-amzn-trace-id", "cloudfront-viewer-address", "x-azure-clientip"),
+            *("do-connecting-ip", "tailscale-user-login", "x-vercel-id", "x-nf-request-id"),
+            *("x-appengine-user-ip", "x-arr-ssl", "ali-cdn-real-ip", "x-ssl-client-cert"),
+            *("x_forwarded_for", "x-sucuri-clientip", "incap-client-ip", "akamai-origin-hop"),
+            *("x-goog-iap-jwt-assertion", "x-client-tls-version", "x-host", "front-end-https"),
+        ],
+    )
+    def test_what_a_proxy_says_is_heard(self, name: str) -> None:
+        assert forwarded({"host": "localhost", name: "a"})
+
+    def test_what_callers_say_themselves_is_not(self) -> None:
+        names = (
+            "host user-agent accept accept-encoding accept-language connection content-type "
+            "content-length transfer-encoding authorization x-api-key idempotency-key if-match "
+            "if-none-match x-request-id traceparent tracestate baggage cookie origin referer "
+            "sec-fetch-site sec-fetch-mode sec-fetch-dest sec-fetch-user sec-ch-ua "
+            "sec-ch-ua-platform sec-ch-ua-mobile dnt cache-control pragma priority expect te "
+            "upgrade-insecure-requests x-memory-user-id x-memory-session-id x-memory-agent-id "
+            "mcp-protocol-version mcp-session-id last-event-id x-stainless-lang x-stainless-os "
+            "x-stainless-retry-count x-stainless-runtime openai-organization openai-project "
+            "openai-beta anthropic-version x-goog-api-client x-requested-with mem0-user-id "
+            "x-client-name x-client-version http-referer x-title keep-alive date"
+        )
+        assert not [name for name in names.split() if forwarded({name: "a"})]

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from remanence.config import Settings
 from remanence.errors import AccessError, RateLimited, Unauthenticated
+from remanence.operations.reading import Misfit
 from remanence.server.access.addresses import NOWHERE, caller_address
 from remanence.server.access.caller import Caller
 from remanence.server.access.gate import Gate, mark_of, shown_by
@@ -28,11 +29,26 @@ from remanence.server.proxy import refusing
 
 # Anybody may ask whether the server is up, and what it can do.
 OPEN_PATHS = frozenset({"/health", "/ready", "/openapi.json"})
+# What a person may open by a link on somebody else's page; data is not among them.
+PAGES = OPEN_PATHS | {"/", "/docs"}
 # Bodies that are read as a stream, a line at a time, whatever their size.
 STREAMED = frozenset({"/v1/import"})
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 MB = 1024 * 1024
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+JSON = "application/json"
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_OWN_PAGES = frozenset({"same-origin", "none"})  # `none`: a person typed it in
+# What else every answer says, unless it has said so itself.
+_GUARDED: Mapping[bytes, bytes] = {
+    b"cache-control": b"no-store",
+    b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"referrer-policy": b"no-referrer",
+    b"x-content-type-options": b"nosniff",
+    b"x-frame-options": b"DENY",
+}
 _FORBIDDEN, _MISDIRECTED = 403, 421
 _LONGEST_NAME = 80
 _LEFT = 499  # in logs alone: whoever asked had gone before the whole question was here
@@ -105,7 +121,7 @@ class Guard:
             nonlocal status, begun
             if message["type"] == "http.response.start":
                 status, begun = message["status"], True
-                message["headers"] = [*message.get("headers", ()), *_always(id)]
+                message["headers"] = _guarded(list(message.get("headers", ())), id)
             await send(message)
 
         try:
@@ -145,7 +161,7 @@ class Guard:
         if not host_allowed(headers.get("host", ""), self._hosts):
             self._witness.refused("host")
             return _wrong_host(headers.get("host", ""), id)
-        if not self._origin_allowed(headers):
+        if not self._origin_allowed(headers) or not self._site_allowed(scope, headers):
             self._witness.refused("origin")
             return _wrong_origin(id)
         try:
@@ -157,7 +173,8 @@ class Guard:
                 self._check_rate(caller)
                 held.begin(caller.tenant, caller.name)
             self._check_length(scope, headers)
-        except (AccessError, Overloaded, TooLarge) as error:
+            _check_kind(scope, headers)
+        except (AccessError, Overloaded, TooLarge, Misfit) as error:
             self._witness.refused(_reason(error))
             return problem_of(error, id)
         except Exception as error:  # the store that holds the keys may not answer
@@ -193,6 +210,15 @@ class Guard:
         origin, host = headers.get("origin"), headers.get("host")
         own = (f"http://{host}", f"https://{host}")
         return origin is None or origin in self._origins or origin in own
+
+    def _site_allowed(self, scope: Scope, headers: Mapping[str, str]) -> bool:
+        """The same by what browsers say where no `Origin` is: images, forms, links, frames."""
+        site = headers.get("sec-fetch-site")
+        if site is None or site.lower() in _OWN_PAGES or headers.get("origin") in self._origins:
+            return True
+        opened = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest"))
+        reads = scope["method"] in ("GET", "HEAD")
+        return reads and opened == ("navigate", "document") and scope["path"] in PAGES
 
     def _check_rate(self, caller: Caller) -> None:
         wait = self._limits.take(caller.name, caller.rate_limit)
@@ -340,8 +366,10 @@ def _id_of(headers: Mapping[str, str]) -> str:
     return given if _REQUEST_ID.fullmatch(given) else uuid4().hex
 
 
-def _always(id: str) -> list[tuple[bytes, bytes]]:
-    return [(b"x-request-id", id.encode()), (b"x-content-type-options", b"nosniff")]
+def _guarded(headers: list[tuple[bytes, bytes]], id: str) -> list[tuple[bytes, bytes]]:
+    said = {name.lower() for name, _ in headers}
+    more = [(name, value) for name, value in _GUARDED.items() if name not in said]
+    return [*headers, (b"x-request-id", id.encode()), *more]
 
 
 def _peer(scope: Scope) -> str:
@@ -353,6 +381,20 @@ def _reason(error: Exception) -> str:
     """What is counted: a wrong key is one, also where it came too early to be looked at."""
     kind = Unauthenticated() if isinstance(error, TooManyWrong) else error
     return problem_of(kind).type
+
+
+def _check_kind(scope: Scope, headers: Mapping[str, str]) -> None:
+    """Refuse a body that a form or a page can send without asking; the routes know the others."""
+    if scope["method"] in _READING or scope["path"] in STREAMED or not _has_body(headers):
+        return
+    from_page = "origin" in headers or "sec-fetch-site" in headers
+    told = headers.get("content-type", "" if from_page else JSON)
+    if told.partition(";")[0].strip().lower() != JSON:
+        raise Misfit(f"The body must be JSON, with the content type {JSON}.")
+
+
+def _has_body(headers: Mapping[str, str]) -> bool:
+    return "transfer-encoding" in headers or headers.get("content-length", "0").strip("0") != ""
 
 
 def _template(scope: Scope) -> str:

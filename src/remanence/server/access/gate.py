@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
+from functools import lru_cache
 from hashlib import sha256
 from typing import Protocol
 
@@ -16,7 +18,33 @@ LOCAL = "local"
 EVERYTHING = frozenset(Grant)
 FRESH_S = 2.0  # how long a server that needs no key may take to see the first one
 
-_PASSED_ON = frozenset({"forwarded", "via", "x-real-ip"})
+# By these a proxy says that it passed something on, or for whom. No list of their names is ever
+# whole, so the words in a name decide, and the firms that put their own in front.
+_WORDS = frozenset(
+    {
+        *("forwarded", "forwarder", "forward", "forwarding", "forwardedfor", "via", "hop", "hops"),
+        *("proxy", "proxied", "proxyuser", "gateway", "ingress", "edge", "cdn", "tunnel"),
+        *("original", "originating", "connecting", "remote", "real", "peer", "authenticated"),
+        *("ip", "ips", "ipaddress", "ipcountry", "clientip", "realip", "remoteip", "clientaddr"),
+        *("addr", "address", "ssl", "tls", "cert", "iap"),
+    }
+)
+_FIRMS = frozenset(
+    {
+        *("cf", "cloudflare", "cloudfront", "amz", "amzn", "akamai", "fastly", "fly", "incap"),
+        *("sucuri", "azure", "fd", "arr", "appengine", "vercel", "nf", "netlify", "heroku"),
+        *("railway", "envoy", "varnish", "nginx", "traefik", "haproxy", "caddy", "squid"),
+        *("bluecoat", "zscaler", "tailscale", "ngrok", "kong", "istio", "apigw", "gfe"),
+    }
+)
+_WHOLE = frozenset(
+    {
+        *("x-host", "x-scheme", "x-url-scheme", "x-proto", "front-end-https", "x-rewrite-url"),
+        *("x-coming-from", "x-request-start", "x-arr", "rndr-id"),
+    }
+)
+_SEPARATORS = re.compile(r"[-_.]+")
+_LONGEST_NAME = 64  # of a header whose sense is kept
 
 
 class Credentials(Protocol):
@@ -84,7 +112,19 @@ class Gate:
 
 def forwarded(headers: Mapping[str, str]) -> bool:
     """Whether somebody in between passed a request on, as far as they say so."""
-    return any(name in _PASSED_ON or name.startswith("x-forwarded-") for name in headers)
+    return any(
+        _passed_on(name) if len(name) <= _LONGEST_NAME else _is_passed_on(name) for name in headers
+    )
+
+
+def _is_passed_on(name: str) -> bool:
+    words = [word for word in _SEPARATORS.split(name.lower()) if word]
+    own = words[1:] if words[:1] == ["x"] else words
+    firm = bool(own) and own[0] in _FIRMS
+    return name in _WHOLE or firm or not _WORDS.isdisjoint(own)
+
+
+_passed_on = lru_cache(1_024)(_is_passed_on)
 
 
 def shown_by(headers: Mapping[str, str]) -> str | None:
