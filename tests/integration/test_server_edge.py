@@ -377,3 +377,24 @@ class _Few(Bounds):
     def of(cls, settings: object) -> Bounds:
         found = Bounds.of(settings)  # type: ignore[arg-type]
         return Bounds(connections=found.connections, per_address=found.per_address, many_callers=())
+
+
+def test_figures_of_the_store_are_its_operators(server: Served) -> None:
+    with serving() as served:
+        served.memory.add("of the default tenant", user_id="ana")
+        other = served.key("admin", tenant="other")
+        told = httpx.get(f"{served.url}/metrics", headers=bearer(other))
+        assert told.status_code == 200
+        names = {one.split("{")[0].split(" ")[0] for one in told.text.splitlines()}
+        assert {name for name in names if name != "#"} <= {
+            "remanence_memories",
+            "remanence_pending",
+        }
+        assert "remanence_memories{" not in told.text
+        operator = served.key("read", tenant="watch", operator=True)
+        told = httpx.get(f"{served.url}/metrics", headers=bearer(operator))
+        assert "remanence_request_seconds_bucket" in told.text
+        reader = served.key("read", "write")
+        told = httpx.get(f"{served.url}/metrics", headers=bearer(reader))
+        assert told.status_code == 403
+        assert "--operator" in told.json()["detail"]

@@ -81,10 +81,17 @@ async def _readiness(request: Request) -> Response:
 
 
 async def _metrics(request: Request) -> Response:
-    state = request.app.state
-    if not request.state.caller.operator and not request.state.caller.may(Grant.ADMIN):
-        raise Forbidden("Figures need a key with the scope `admin`.")
-    told = await state.calls.run(state.metrics.told, state.tenants.memory, state.calls)
+    """Of the whole store for its operator; for a tenant's admin, of the tenant."""
+    state, caller = request.app.state, request.state.caller
+    if caller.operator:
+        told = await state.calls.run(state.metrics.told, state.tenants.memory, state.calls)
+    elif caller.may(Grant.ADMIN):
+        told = await state.calls.run(metrics.told_of, state.door.memory(caller))
+    else:
+        raise Forbidden(
+            "Figures of the whole store need a key made with `rem keys create --operator`, those "
+            "of a tenant one with the scope `admin`."
+        )
     return Response(told, media_type=metrics.MEDIA_TYPE)
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+PENDING = "Memories that wait to be embedded"
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -90,6 +91,13 @@ class Metrics:
         return generate_latest(registry) + generate_latest(own)
 
 
+def told_of(memory: Memory) -> bytes:
+    """What concerns the tenant of this memory and nobody else."""
+    own = CollectorRegistry()
+    own.register(_Own(memory))
+    return generate_latest(own)
+
+
 class _Gauges(Collector):
     """What holds right now, in this process."""
 
@@ -111,12 +119,28 @@ class _Gauges(Collector):
             yield from _told(stats)
 
 
+class _Own(Collector):
+    """What one tenant has."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    def collect(self) -> Iterator[Metric]:
+        """Look, and tell."""
+        stats = self._memory.stats()
+        kept = GaugeMetricFamily("remanence_memories", "Memories by state", labels=["state"])
+        for state, count in stats.by_state.items():
+            kept.add_metric([state], count)
+        yield kept
+        yield GaugeMetricFamily("remanence_pending", PENDING, value=stats.pending)
+
+
 def _told(stats: Stats) -> Iterator[Metric]:
     figures: Mapping[str, tuple[str, float]] = {
         "index_behind": ("Changes that the vector index has not taken in", stats.index.behind),
         "index_healthy": ("Whether the vector index answers", float(stats.index.healthy)),
         "index_vectors": ("Vectors in the index", stats.index.vectors),
-        "pending": ("Memories that wait to be embedded", stats.pending),
+        "pending": (PENDING, stats.pending),
         "resident_bytes": ("Bytes of the process in memory", stats.process_mb * MB),
         "held_bytes": ("Bytes of index and caches", stats.memory_mb * MB),
         "store_bytes": ("Bytes of the store on disk", stats.bytes_on_disk),
