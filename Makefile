@@ -4,11 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 SERVING := $(VENV)/.serving
 STAMP := $(VENV)/.installed
-INSTALL := $(BIN)/python tools/install.py -c constraints.txt
+INSTALL := $(BIN)/python tools/install.py
 PYTEST := $(BIN)/pytest -n 2 --dist loadgroup
 DATA ?= ../shared/bench
 
-.PHONY: run test test-fast soak test-llm test-train test-encryption check format house durations bench bench-recall bench-context bench-speed bench-scale train model services wheel docs clean
+.PHONY: run test test-fast soak test-llm test-train test-encryption check format house durations bench bench-recall bench-context bench-speed bench-scale train model services wheel requirements docs clean
 
 run: model
 	@mkdir -p .run
@@ -109,21 +109,25 @@ bench-speed: model
 	.bench/venv/bin/pip install -q -e '.[bench]'
 	.bench/venv/bin/python bench/speed.py
 
+# After a change of constraints.txt or of what pyproject.toml asks for.
+requirements: $(STAMP)
+	$(BIN)/python tools/make_requirements.py
+
 docs: $(STAMP)
 	$(BIN)/python -m remanence.operations.reference docs/reference.md
 	$(BIN)/python tools/make_settings.py
 	$(BIN)/python tools/make_stub.py
 
 # What serving needs, and what builds the model; `test` and `check` add the rest to it.
-$(SERVING): pyproject.toml constraints.txt
+$(SERVING): pyproject.toml requirements/serve.txt requirements/run.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing what the server needs (once):"
-	@$(INSTALL) -e '.[server,build]'
+	@$(INSTALL) run
 	@touch $@
 
-$(STAMP): $(SERVING)
+$(STAMP): $(SERVING) requirements/test.txt
 	@echo "Installing what the tests need (once):"
-	@$(INSTALL) -e '.[dev]'
+	@$(INSTALL) test
 	@touch $@
 
 clean:

@@ -1,4 +1,8 @@
-"""Installs packages by pip and says how far it is: `make run` and `make test` call it."""
+"""Installs what a file of `requirements/` names and says how far it is: `make run` calls it.
+
+Every file that pip takes must have a digest that is written there. No source is built, as what
+builds it would have none; this package alone is, by what was just installed.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +11,31 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
+ROOT = Path(__file__).parents[1]
+CHECKED = ("--require-hashes", "--only-binary", ":all:")
+OWN = ("--no-deps", "--no-build-isolation", "--editable")
 EVERY_S = 5.0
 _FOUND = re.compile(r"^\s*Collecting (\S+)")
 _WORK = re.compile(r"^\s*(?:Downloading|Building|Preparing|Installing)\b")
 _NAMES = re.compile(r"^Installing collected packages: (.+)")
 
 
-def main(given: list[str]) -> int:
-    """Run pip with these arguments; what it said is shown only when it fails."""
-    command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-color"]
+def main(sets: list[str]) -> int:
+    """Install these sets, then this package; what pip said is shown only when it fails."""
     began = time.monotonic()
+    for name in sets:
+        if code := _pip(*CHECKED, "-r", str(ROOT / "requirements" / f"{name}.txt")):
+            return code
+    if code := _pip(*OWN, str(ROOT)):
+        return code
+    print(f"Installed in {time.monotonic() - began:.0f} s.", flush=True)
+    return 0
+
+
+def _pip(*given: str) -> int:
+    command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-color"]
     pip = subprocess.Popen(
         [*command, "--progress-bar", "off", *given],
         stdout=subprocess.PIPE,
@@ -27,11 +45,10 @@ def main(given: list[str]) -> int:
     assert pip.stdout is not None
     said: list[str] = []
     _show(_states(_kept(pip.stdout, said)))
-    if code := pip.wait():
+    code = pip.wait()
+    if code:
         print("".join(said), file=sys.stderr)
-        return code
-    print(f"Installed in {time.monotonic() - began:.0f} s.", flush=True)
-    return 0
+    return code
 
 
 def _kept(lines: Iterable[str], said: list[str]) -> Iterator[str]:
