@@ -1,13 +1,15 @@
 """Private data in running text: found by its form, checked by its sums, replaced by its name.
 
-Every pattern starts at the edge of a word and is bounded, so that no text takes more than linear
-time.
+It is looked for in a plain reading of the text, in which wide digits, spaces and dashes of all
+kinds are the usual ones and marks that nobody sees are left out. Every pattern starts at the edge
+of a word and is bounded, so that no text takes more than linear time.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
 from ipaddress import AddressValueError, IPv6Address
 from typing import NamedTuple
 
@@ -16,6 +18,7 @@ from remanence.errors import ConfigError
 ALL = "all"
 _CUE_REACH = 28  # how far before a number its cue may begin
 
+_DOTS = "\u00b7\u2022\u2024\u2027\u2219\u22c5\u3002\u30fb\uff0e\uff61\uff65"
 # Length of an IBAN by country, as its registry has it.
 _IBANS = """
 AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DK18 DO28 EE20
@@ -43,8 +46,8 @@ _PHONE_CUE = re.compile(
 _SSN_CUE = re.compile(r"\b(?:ssn|social security)\b[^0-9\n]*$", re.IGNORECASE)
 _VERSION_CUE = re.compile(r"\b(?:version|release|build|firmware|v)[ .:#]*$", re.IGNORECASE)
 _DATE = re.compile(
-    r"(?<![0-9])(?:[0-9]{1,2}[ /-][0-9]{1,2}[ /-](?:19|20)[0-9]{2}"
-    r"|(?:19|20)[0-9]{2}[ /-][0-9]{1,2}[ /-][0-9]{1,2})(?![0-9])"
+    r"(?<![0-9])(?:[0-9]{1,2}[ ./-][0-9]{1,2}[ ./-](?:19|20)[0-9]{2}"
+    r"|(?:19|20)[0-9]{2}[ ./-][0-9]{1,2}[ ./-][0-9]{1,2})(?![0-9])"
 )
 
 Check = Callable[[re.Match[str]], int]
@@ -71,7 +74,7 @@ def redactor(kinds: str) -> Callable[[str], str]:
 
     def redact(text: str) -> str:
         for kind in chosen:
-            if _HINTS[kind].search(text):
+            if _HINTS[kind].search(_plain(text)[0]):
                 for rule in _RULES[kind]:
                     text = _replaced(text, rule, f"[{kind}]")
         return text
@@ -80,11 +83,46 @@ def redactor(kinds: str) -> Callable[[str], str]:
 
 
 def _replaced(text: str, rule: _Rule, name: str) -> str:
-    def replace(found: re.Match[str]) -> str:
-        private = rule.check(found)
-        return name + found[0][private:] if private else found[0]
+    plain, places = _plain(text)
+    parts, upto = [], 0
+    for found in rule.pattern.finditer(plain):
+        if private := rule.check(found):
+            start, last = found.start(), found.start() + private - 1
+            parts += [text[upto : places[start]], name]
+            upto = places[last] + 1
+    return "".join(parts) + text[upto:] if parts else text
 
-    return rule.pattern.sub(replace, text)
+
+class _Reading(dict[int, str | None]):
+    """What each character is read as; None: as nothing. Filled as characters come up."""
+
+    def __missing__(self, code: int) -> str | None:
+        self[code] = read = _read(chr(code))
+        return read
+
+
+def _read(letter: str) -> str | None:
+    category = unicodedata.category(letter)
+    if category in ("Cf", "Mn", "Me"):
+        return None
+    if letter in _DOTS:
+        return "."
+    plain = unicodedata.normalize("NFKC", letter)
+    if category == "Zs":
+        return " "
+    if category == "Pd" or plain in ("-", "\u2212", "\u2043"):
+        return "-"
+    return plain if len(plain) == 1 else letter
+
+
+def _plain(text: str) -> tuple[str, Sequence[int]]:
+    """The text as it is read, and where each of its characters stands in the text itself."""
+    if text.isascii():
+        return text, range(len(text))
+    plain = text.translate(_READING)
+    if len(plain) == len(text):
+        return plain, range(len(text))
+    return plain, [at for at, letter in enumerate(text) if _READING[ord(letter)] is not None]
 
 
 def _whole(found: re.Match[str]) -> int:
@@ -148,8 +186,12 @@ def _national(found: re.Match[str]) -> int:
     return len(found[0]) if fits else 0
 
 
-def _announced(cue: re.Pattern[str]) -> Check:
-    return lambda found: len(found[0]) if _told_before(found, cue) else 0
+def _told_to_call(found: re.Match[str]) -> int:
+    return _whole(found) if _DATE.search(found[0]) is None else 0
+
+
+def _announced(cue: re.Pattern[str], check: Check = _whole) -> Check:
+    return lambda found: check(found) if _told_before(found, cue) else 0
 
 
 def _told_before(found: re.Match[str], cue: re.Pattern[str]) -> bool:
@@ -163,37 +205,57 @@ def _rule(pattern: str, check: Check = _whole) -> _Rule:
 
 _D = "[0-9]"
 _OCTET = f"(?:25[0-5]|2[0-4]{_D}|1{_D}{_D}|[1-9]?{_D})"
+_DOT = r"(?:\.|\[\.\]|\(\.\))"  # the bracketed ones are meant to keep programs from seeing it
 _ALONE = r"(?<!\w)(?<![0-9][.,:])"  # no word, and no further part of a number, before
 _ENDED = r"(?!\w)(?![.,:][0-9])"
+_PARTED = r"([ ./_-]| ?[/-] ?| {2})"  # what stands between the groups of a number, each time alike
+_READING = _Reading()
 
 # What a text must hold before the rules are tried: most hold nothing, and take a tenth of the time.
-_SEVEN_DIGITS = re.compile(rf"{_D}(?:[^0-9]{{0,2}}{_D}){{6}}")
+_SEVEN_DIGITS = re.compile(rf"{_D}(?:[^0-9]{{0,3}}{_D}){{6}}")
 _HINTS: Mapping[str, re.Pattern[str]] = {
-    "email": re.compile("@"),
+    "email": re.compile(r"@|(?i:\bat\b)"),
     "iban": re.compile(rf"{_D}{_D}"),
     "card": _SEVEN_DIGITS,
     "ssn": _SEVEN_DIGITS,
-    "ip": re.compile("[.:][0-9A-Fa-f]{0,4}[.:]"),
+    "ip": re.compile(r"[.:][\])]?[0-9A-Fa-f]{0,4}[\[(]?[.:]"),
     "phone": _SEVEN_DIGITS,
 }
 _RULES: Mapping[str, tuple[_Rule, ...]] = {
     "email": (
         _rule(
-            r"(?<!\w)\w[\w.%+-]{0,63}@(?:[^\W_](?:[\w-]{0,62})\.){1,8}"
+            r"(?<!\w)\w[\w.%+'!#$*^~-]{0,63}@(?:[^\W_](?:[\w-]{0,62})\.){1,8}"
             r"(?:[^\W\d_]{2,24}|xn--[a-z0-9-]{2,59})(?![\w@])"
         ),
+        _rule(r'"[^"\n@]{1,64}"@(?:[^\W_](?:[\w-]{0,62})\.){1,8}[^\W\d_]{2,24}(?![\w@])'),
+        _rule(
+            r"(?<![\w.])\w[\w.%+-]{0,63} {0,2}[\[({<] ?(?i:at|@) ?[\])}>] {0,2}"
+            r"(?:[^\W_][\w-]{0,62}(?:\.| {0,2}[\[({<] ?(?i:dot|\.) ?[\])}>] {0,2})){1,8}"
+            r"[^\W\d_]{2,24}(?!\w)"
+        ),
+        _rule(
+            r"(?<![\w.])\w[\w.%+-]{0,63} (?i:at) (?:[^\W_][\w-]{0,62} (?i:dot) ){1,4}"
+            r"(?i:com|org|net|edu|gov|info|io)(?!\w)"
+        ),
     ),
-    "iban": (_rule(r"(?<!\w)[A-Za-z]{2}[0-9]{2}(?:[ -]?[A-Za-z0-9]){11,30}", _iban),),
+    "iban": (
+        _rule(
+            r"(?<!\w)[A-Za-z]{2}[ .-]?[0-9]{2}(?:(?:[ ./_-]| ?- ?| {2})?[A-Za-z0-9]){11,30}", _iban
+        ),
+    ),
     "card": (
-        _rule(rf"{_ALONE}{_D}{{4}}([ -]){_D}{{4}}\1{_D}{{4}}\1{_D}{{4}}\1{_D}{{3}}{_ENDED}", _card),
-        _rule(rf"{_ALONE}{_D}{{4}}([ -]){_D}{{4}}\1{_D}{{4}}\1{_D}{{4}}{_ENDED}", _card),
-        _rule(rf"{_ALONE}{_D}{{4}}([ -]){_D}{{6}}\1{_D}{{4,5}}{_ENDED}", _card),
+        _rule(
+            rf"{_ALONE}{_D}{{4}}{_PARTED}{_D}{{4}}\1{_D}{{4}}\1{_D}{{4}}\1{_D}{{3}}{_ENDED}", _card
+        ),
+        _rule(rf"{_ALONE}{_D}{{4}}{_PARTED}{_D}{{4}}\1{_D}{{4}}\1{_D}{{4}}{_ENDED}", _card),
+        _rule(rf"{_ALONE}{_D}{{4}}{_PARTED}{_D}{{6}}\1{_D}{{4,5}}{_ENDED}", _card),
+        _rule(rf"{_ALONE}{_D}{{8}}{_PARTED}{_D}{{8}}{_ENDED}", _card),
         _rule(rf"{_ALONE}{_D}{{14,19}}{_ENDED}", _card),
     ),
     "ssn": (
         _rule(
-            rf"{_ALONE}(?<![0-9][-/])(?!000|666|9){_D}{{3}}([ -])(?!00){_D}{{2}}\1(?!0000){_D}{{4}}"
-            rf"{_ENDED}(?!-)"
+            rf"{_ALONE}(?<![0-9][-/])(?!000|666|9){_D}{{3}}{_PARTED}(?!00){_D}{{2}}\1"
+            rf"(?!0000){_D}{{4}}{_ENDED}(?!-)"
         ),
         _rule(rf"{_ALONE}(?!000|666|9){_D}{{9}}{_ENDED}", _announced(_SSN_CUE)),
     ),
@@ -203,28 +265,29 @@ _RULES: Mapping[str, tuple[_Rule, ...]] = {
             rf"(?:{_D}{{1,3}}(?:\.{_D}{{1,3}}){{3}}|[0-9A-Fa-f]{{0,4}})(?!\w|:\w|::)",
             _ip6,
         ),
-        _rule(rf"(?<![\w.])(?:{_OCTET}\.){{3}}{_OCTET}(?!\w|\.[0-9])", _ip4),
+        _rule(rf"(?<![\w.])(?:{_OCTET}{_DOT}){{3}}{_OCTET}(?!\w|\.[0-9]|-(?:rc|alpha|beta))", _ip4),
     ),
     "phone": (
-        _rule(rf"(?<![\w+])\+1(?:[ .()/-]{{0,2}}{_D}){{10}}{_ENDED}"),
+        _rule(rf"(?<![\w+])\+1(?:[ .()/-]{{0,3}}{_D}){{10}}{_ENDED}"),
         _rule(
-            rf"(?<![\w+])(?:\+|(?<![0-9] )00)[1-9](?:[ .()/-]{{0,2}}{_D}){{6,14}}{_ENDED}",
+            rf"(?<![\w+])(?:\+|(?<![0-9] )00)[1-9](?:[ .()/-]{{0,3}}{_D}){{6,14}}{_ENDED}",
             _international,
         ),
         _rule(
-            rf"{_ALONE}(?<![0-9]-)(?:1[ .-])?(?:\({_D}{{3}}\) ?|{_D}{{3}}[.-])"
-            rf"{_D}{{3}}[ .-]{_D}{{4}}{_ENDED}(?!-)"
+            rf"{_ALONE}(?<![0-9]-)(?:1[ .-])?(?:\({_D}{{3}}\)[ .-]?|{_D}{{3}} ?[.-] ?)"
+            rf"{_D}{{3}} ?[ .-] ?{_D}{{4}}{_ENDED}(?!-)"
         ),
-        _rule(rf"{_ALONE}(?:1 )?[2-9]{_D}{{2}} [2-9]{_D}{{2}}[ -]{_D}{{4}}{_ENDED}(?!-)"),
+        _rule(rf"{_ALONE}(?:1 )?[2-9]{_D}{{2}} [2-9]{_D}{{2}}[ .-]{_D}{{4}}{_ENDED}(?!-)"),
         _rule(
-            rf"{_ALONE}(?<![0-9][ /-])\(?0[1-9]{_D}{{0,4}}\)?(?:[ /-]{_D}{{2,8}}){{1,4}}"
+            rf"{_ALONE}(?<![0-9][ /-])\(?0[1-9]{_D}{{0,4}}\)?(?:[ ./-]{_D}{{2,8}}){{1,4}}"
             rf"{_ENDED}(?!-)",
             _national,
         ),
         _rule(
-            rf"{_ALONE}(?<![0-9][-/])(?:{_D}{{3}}[ .-]{_D}{{4}}|{_D}{{9,12}}"
-            rf"|{_D}{{3}}(?:[ .-]{_D}{{3}}){{2}}){_ENDED}(?!-)",
-            _announced(_PHONE_CUE),
+            rf"{_ALONE}(?<![0-9][-/])(?:{_D}{{3,4}}[ .-]{_D}{{4}}|{_D}{{9,15}}"
+            rf"|{_D}{{3}}(?:[ .-]{_D}{{3}}){{2}}|{_D}{{2,5}}(?:[ ./-]{_D}{{2,5}}){{2,5}}"
+            rf"|{_D}{{5}}[ -]{_D}{{5}}){_ENDED}(?!-)",
+            _announced(_PHONE_CUE, _told_to_call),
         ),
     ),
 }
