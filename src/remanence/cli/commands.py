@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from remanence.cli import blocks, sleeping
+from remanence.cli.cleaning import cleaned
 from remanence.cli.common import (
     AsJson,
     AsLines,
@@ -120,6 +121,7 @@ def _command(operation: Operation) -> Callable[..., None]:
                     coming = memory.sleep.forecast(user_id=request.user_id)
                     answer(coming, form, None, _show_preview)
                     return
+                request = cleaned(operation, request, memory)
                 if operation.destructive and not extra["yes"]:
                     _confirm(operation, memory, request)
                 response = _performed(operation, memory, request, form)

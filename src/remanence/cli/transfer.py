@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from remanence.cli import terminal
+from remanence.cli.cleaning import admitting, cleaning
 from remanence.cli.common import AsJson, Database, Opening, Tenant, Yes, confirm, opening
 from remanence.cli.outcome import Form, answer, form_of, guarded
 from remanence.errors import InvalidInput, NotFound
@@ -174,7 +175,8 @@ def _graph_imported(
     from remanence.transfer import import_graph
 
     with _read(file) as source, opened.memory() as memory:
-        return import_graph(memory, source, user_id=user, agent_id=agent)
+        clean = cleaning("graph line", memory.settings)
+        return import_graph(memory, source, user_id=user, agent_id=agent, clean=clean)
 
 
 def _restore(
@@ -220,7 +222,7 @@ def _imported(opened: Opening, file: str) -> Imported:
     from remanence.transfer import import_memory
 
     with _read(file) as source, opened.memory() as memory, progress("import") as report:
-        return import_memory(memory, source, report)
+        return import_memory(memory, source, report, admit=admitting(memory.settings))
 
 
 def _chats_imported(opened: Opening, file: str, given: Mapping[str, Any]) -> ChatImported:
@@ -235,7 +237,8 @@ def _chats_imported(opened: Opening, file: str, given: Mapping[str, Any]) -> Cha
         opened.memory() as memory,
         progress("import") as report,
     ):
-        return import_chat(memory, source, progress=report, **given)
+        clean = cleaning("message", memory.settings)
+        return import_chat(memory, source, progress=report, clean=clean, **given)
 
 
 def _is_there(opened: Opening) -> bool:

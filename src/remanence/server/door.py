@@ -20,7 +20,7 @@ from remanence.operations.routes import GOVERNING, WITHHELD
 from remanence.ports.store import Progress
 from remanence.server.access.caller import Caller, authorise, check_request, told_to
 from remanence.server.access.redacting import Redact, redacted
-from remanence.server.access.writing import as_theirs
+from remanence.server.access.writing import Intake, as_theirs
 from remanence.server.once import Once
 from remanence.server.sizes import check_sizes
 from remanence.server.tenants import Tenants
@@ -80,6 +80,10 @@ class Door:
         """The caller's memory, for what is not an operation; whoever takes it asks `authorise`."""
         return self._tenants.of(caller.tenant)
 
+    def intake(self, caller: Caller) -> Intake:
+        """What becomes of the lines of the caller's import."""
+        return Intake(caller, self._redact)
+
     def perform(
         self,
         caller: Caller,
@@ -96,7 +100,7 @@ class Door:
             memory = self.memory(caller)
             check_request(caller, operation, request, memory)
             if operation.writes:
-                request = as_theirs(caller, operation, self._redacted(request), memory)
+                request = as_theirs(caller, operation, self._redacted(operation, request), memory)
             if self._recorder is not None and accountable(operation, request):
                 self._recorder.record(caller, operation.name, told_of(request))
             answer = self._done(memory, operation, request, progress)
@@ -119,11 +123,11 @@ class Door:
         self.once.forget(memory.tenant)
         return answer
 
-    def _redacted(self, request: Any) -> Any:
+    def _redacted(self, operation: Operation, request: Any) -> Any:
         if self._redact is None:
             return request
         given = {each.name: getattr(request, each.name) for each in fields(request)}
-        return replace(request, **redacted(given, self._redact))
+        return replace(request, **redacted(operation.name, given, self._redact))
 
     def refused(self, caller: Caller, operation: Operation, request: Any = None) -> None:
         """Write down a grave deed that was refused; a log that fails does not let anybody in."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -23,13 +23,19 @@ class GraphImported:
 
 
 def import_graph(
-    memory: Memory, file: BinaryIO, *, user_id: str | None = None, agent_id: str | None = None
+    memory: Memory,
+    file: BinaryIO,
+    *,
+    user_id: str | None = None,
+    agent_id: str | None = None,
+    clean: Callable[[dict[str, Any]], dict[str, Any]] = dict,
 ) -> GraphImported:
     """Read entities and relations, a JSON line each; what is here already is passed over.
 
-    `InvalidInput` names the first line that is neither, and nothing is written then.
+    `InvalidInput` names the first line that is neither, and nothing is written then. `clean` takes
+    out of each what is not to be kept.
     """
-    lines = [_checked(line) for line in read_lines(file)]
+    lines = [clean(dict(_checked(line))) for line in read_lines(file)]
     graph = _Graph(memory, {"user_id": user_id, "agent_id": agent_id})
     made = [graph.entity(line) for line in lines if line["type"] == ENTITY]
     related = [graph.relation(line) for line in lines if line["type"] == RELATION]

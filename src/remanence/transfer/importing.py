@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 from remanence.clock import SystemClock
-from remanence.errors import Conflict, EmbedderError, InvalidInput
+from remanence.errors import Conflict, EmbedderError, Forbidden, InvalidInput
 from remanence.memory import Memory
 from remanence.model.memory import Association, MemoryRecord, Revision
 from remanence.model.write import Batch, Insert, Pieces
@@ -42,14 +42,21 @@ class Imported:
     known: int
 
 
-def import_memory(memory: Memory, file: BinaryIO, progress: Progress | None = None) -> Imported:
+def import_memory(
+    memory: Memory,
+    file: BinaryIO,
+    progress: Progress | None = None,
+    *,
+    admit: Callable[[Line], Line] | None = None,
+) -> Imported:
     """Read what `export_memory` wrote into the memory's own tenant; ids, times, history stay.
 
     A line that cannot be accepted raises `InvalidInput` with its number, and nothing of its batch
     is written. What came before it is here: run the import again and it is passed over. What a
-    memory says comes from the file; its text is not read again.
+    memory says comes from the file; its text is not read again. `admit` makes of a line what is
+    stored, or refuses it.
     """
-    return _Importing(memory, progress).run(file)
+    return _Importing(memory, progress, admit).run(file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +80,14 @@ class _Past:
 class _Importing:
     """The state of one import."""
 
-    def __init__(self, memory: Memory, progress: Progress | None) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        progress: Progress | None,
+        admit: Callable[[Line], Line] | None,
+    ) -> None:
         self._memory = memory
+        self._admit = admit
         self._progress = progress
         self._total = 0
         self._held: dict[str, _Past] = {}
@@ -114,6 +127,8 @@ class _Importing:
 
     def _take(self, line: NumberedLine) -> None:
         try:
+            if self._admit is not None:
+                line = replace(line, content=self._admit(line.content))
             match line.content.get("type"):
                 case "memory":
                     self._hold(line)
@@ -135,8 +150,8 @@ class _Importing:
                     self._ended = True
                 case other:
                     raise InvalidInput(f"A line of type {str(other)[:40]!r} is not known here.")
-        except InvalidInput as error:
-            raise InvalidInput(f"Line {line.number}: {error}") from error
+        except (Forbidden, InvalidInput) as error:
+            raise type(error)(f"Line {line.number}: {error}") from error
 
     def _hold(self, line: NumberedLine) -> None:
         if len(self._held) >= BATCH or self._held_bytes >= BATCH_BYTES:

@@ -7,14 +7,19 @@ from datetime import datetime
 from typing import Any
 
 from remanence.errors import InvalidInput
+from remanence.layers.blocks.blocks import description_of, value_of
+from remanence.layers.blocks.edits import check_fits
 from remanence.layers.snapshots import blocks, documents, memories
 from remanence.layers.snapshots.section import HEADS, PARTS, Part
 from remanence.layers.snapshots.snapshots import UNREADABLE, snapshot_of
 from remanence.model import accept
+from remanence.model.block import RESERVED, block_label, block_limit
 from remanence.model.document import OF_A_STORE, Address, Shelf
 from remanence.model.memory import unit_interval
 from remanence.model.scope import check_name
+from remanence.model.session import data_of as session_data
 from remanence.model.session import ttl_of
+from remanence.model.session import value_of as working_value
 from remanence.zones import zone_of
 
 Value = Mapping[str, Any]
@@ -44,10 +49,15 @@ def _why(error: Exception) -> str:
 
 def _block(address: Address, value: Value) -> None:
     _typed(value, value=str, limit=int, description=str, read_only=bool)
+    if address.name.lower() in RESERVED:
+        block_label(address.name)
+    check_fits(address.name, value_of("value", value["value"]), block_limit(value["limit"]))
+    description_of(value["description"])
 
 
 def _session(address: Address, value: Value) -> None:
     _typed(value, data=dict, version=int, run=str)
+    session_data(f"The data of {address.name!r:.60}", value["data"])
     _timed(value, "began")
     if value["ended"] is not None:
         _timed(value, "ended")
@@ -58,7 +68,7 @@ def _working(address: Address, value: Value) -> None:
     _typed(value, version=int)
     _timed(value, "set_at")
     _lived(value)
-    value["value"]
+    working_value(address.name, value["value"])
     if value["importance"] is not None:
         unit_interval("importance", value["importance"])
     unit_interval("trust", value.get("trust", 1.0))

@@ -10,17 +10,24 @@ from typing import Any
 from remanence.errors import Forbidden, InvalidInput
 from remanence.memory import Memory
 from remanence.model.accept import text_of
-from remanence.model.memory import MemoryRecord, State, same_json
-from remanence.model.origins import ORIGINS, STATED
+from remanence.model.block import block_label
+from remanence.model.document import Shelf
+from remanence.model.knowledge import entity_id
+from remanence.model.memory import MemoryRecord, State
+from remanence.model.origins import OWN, STATED, check_metadata, check_origin
 from remanence.operations.operation import Operation
 from remanence.operations.routes import Grant
 from remanence.remember.writer import MAX_RECEIPT
 from remanence.server.access.caller import Caller
 from remanence.server.access.gate import LOCAL
+from remanence.server.access.redacting import CALLED, Redact, redacted, words_redacted
 
-OWN = "remanence."  # how metadata begins that is not the callers'
 NAMING = frozenset({"purge"})  # its labels say what is looked for; nothing carries them
+CALLER = "caller"  # the origin of a claim that somebody stated
 CITING: Mapping[str, str] = {"facts.add": "source", "graph.relate": "source_memory"}
+_NOTED = (Shelf.BLOCK, Shelf.CONVERSATION, Shelf.SESSION, Shelf.WORKING)
+
+Line = Mapping[str, Any]
 
 
 def as_theirs(caller: Caller, operation: Operation, request: Any, memory: Memory) -> Any:
@@ -28,16 +35,13 @@ def as_theirs(caller: Caller, operation: Operation, request: Any, memory: Memory
     if operation.name in NAMING:
         return request
     given = {each.name: getattr(request, each.name) for each in fields(request)}
-    for one in _written(given):
-        _check_origin(one.get("origin"))
-        if operation.name != "update":
-            _check_metadata(one.get("metadata"), {})
+    check_claims(operation, given, memory)
     if operation.name == "update":
         given |= _of_update(given, caller, memory)
     elif caller.trust < 1 and "trust" in given:
         given["trust"] = _no_more(given["trust"], caller.trust)
     if "memories" in given:
-        given["memories"] = tuple(_item(one, caller) for one in given["memories"])
+        given["memories"] = tuple(item_of(one, caller) for one in given["memories"])
     given |= {name: _name(given[name], caller) for name in ("actor", "author") if name in given}
     if given.get("idempotency_key") is not None:
         given["idempotency_key"] = _key(given["idempotency_key"], caller)
@@ -47,30 +51,23 @@ def as_theirs(caller: Caller, operation: Operation, request: Any, memory: Memory
     return replace(request, **given)
 
 
+def check_claims(operation: Operation, given: Mapping[str, Any], memory: Memory) -> None:
+    """Refuse what only the memory says of what it makes itself."""
+    if operation.name in NAMING:
+        return
+    for one in _written(given):
+        check_origin(one.get("origin"))
+        if operation.name != "update":
+            check_metadata(one.get("metadata"))
+    if operation.name == "update" and given["metadata"] is not None:
+        check_metadata(given["metadata"], memory.get(given["id"]).metadata)
+
+
 def _written(given: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """A request and the memories or messages in it."""
     yield given
     for name in ("memories", "messages"):
         yield from (one for one in given.get(name, ()) if isinstance(one, Mapping))
-
-
-def _check_origin(given: Any) -> None:
-    if given in ORIGINS:
-        raise InvalidInput(
-            f"origin cannot be {' or '.join(map(repr, ORIGINS))}: these words are kept for what "
-            "the memory makes itself; take another."
-        )
-
-
-def _check_metadata(given: Any, there: Mapping[str, Any]) -> None:
-    """Refuse what would look as if the memory had made it itself, unless it is there already."""
-    for name, value in given.items() if isinstance(given, Mapping) else ():
-        known = name in there and same_json({name: value}, {name: there[name]})
-        if str(name).startswith(OWN) and not known:
-            raise InvalidInput(
-                f"metadata[{str(name)[:128]!r}]: keys that begin with {OWN!r} are kept for what "
-                "the memory makes itself; take another name."
-            )
 
 
 def _of_update(given: Mapping[str, Any], caller: Caller, memory: Memory) -> dict[str, Any]:
@@ -80,13 +77,12 @@ def _of_update(given: Mapping[str, Any], caller: Caller, memory: Memory) -> dict
         changed["trust"] = min(given["trust"], caller.trust, memory.get(given["id"]).trust)
     if given["metadata"] is not None:
         there = {n: v for n, v in memory.get(given["id"]).metadata.items() if n.startswith(OWN)}
-        _check_metadata(given["metadata"], there)
         changed["metadata"] = {**given["metadata"], **there}
     return changed
 
 
-def _item(item: Any, caller: Caller) -> Any:
-    """One of `add_many`'s memories."""
+def item_of(item: Any, caller: Caller) -> Any:
+    """A memory among others, as the caller may have it stored."""
     if isinstance(item, str):
         item = {"text": item}
     if not isinstance(item, Mapping):
@@ -107,8 +103,12 @@ def _no_more(trust: Any, most: float) -> Any:
 
 def _name(given: Any, caller: Caller) -> Any:
     """Whose doing it is: only who looks after the tenant may say that it was another's."""
-    trusted = caller.may(Grant.ADMIN) and caller.trust >= 1 and not caller.quarantine
-    return given if given is not None and trusted else caller.name
+    return given if given is not None and looks_after(caller) else caller.name
+
+
+def looks_after(caller: Caller) -> bool:
+    """Whether they may say what others did."""
+    return caller.may(Grant.ADMIN) and caller.trust >= 1 and not caller.quarantine
 
 
 def _key(given: str, caller: Caller) -> str:
@@ -170,3 +170,117 @@ def _check_privileges(operation: Operation, given: Mapping[str, Any]) -> None:
             f"The source {STATED!r} is for what the user said to be so; a key of limited trust "
             "names another."
         )
+
+
+class Intake:
+    """Makes of each line of an import what its caller may have stored; None: the store's owner.
+
+    What holds for `add` holds here: the actor is the caller, what the memory makes itself is
+    refused, private data is taken out. Who looks after the tenant brings back what others did and
+    what the memory made.
+    """
+
+    def __init__(self, caller: Caller | None, redact: Redact | None) -> None:
+        self._foreign = caller is not None
+        self._writer = None if caller is None or looks_after(caller) else caller
+        self._redact = redact
+        self._entities: dict[str, str] = {}  # by the id that the file has
+
+    def __call__(self, line: Line) -> Line:
+        """The line as it is stored; `InvalidInput` or `Forbidden` for what cannot be."""
+        if self._foreign and line.get("shelf") == Shelf.BLOCK:
+            block_label(line.get("name"))
+        if self._redact is not None:
+            try:
+                line = self._redacted(line, self._redact)
+            except RecursionError:
+                raise InvalidInput("The line is nested too deeply.") from None
+        return line if self._writer is None else _as_written(line, self._writer)
+
+    def _redacted(self, line: Line, redact: Redact) -> Line:
+        match line.get("type"):
+            case "document" | "edition":
+                return _document_redacted(line, redact)
+            case "entity":
+                return self._renamed(line, redacted("entity", line, redact))
+            case "claim":
+                told = redacted("claim", line, redact)
+                return self._moved(line, told, "subject", "object")
+            case "mention":
+                return self._moved(line, line, "entity")
+            case kind:
+                return redacted(str(kind), line, redact)
+
+    def _renamed(self, line: Line, told: Line) -> Line:
+        """An entity's id follows from its name."""
+        if told.get("name") == line.get("name") or not isinstance(told.get("name"), str):
+            return told
+        self._entities[str(line.get("id"))] = id = entity_id(told.get("user_id"), told["name"])
+        return {**told, "id": id}
+
+    def _moved(self, line: Line, told: Line, *ends: str) -> Line:
+        moved = {end: self._entities.get(str(line.get(end))) for end in ends}
+        return {**told, **{end: id for end, id in moved.items() if id is not None}}
+
+
+def _document_redacted(line: Line, redact: Redact) -> Line:
+    told = redacted("document", {n: v for n, v in line.items() if n != "value"}, redact)
+    shelf, value = line.get("shelf"), line.get("value")
+    if shelf in _NOTED:
+        value = _noted(value, redact)
+    elif shelf == Shelf.SNAPSHOT and isinstance(value, Mapping):
+        # What else a snapshot holds are ids and versions.
+        kept = {n: _noted(v, redact) for n, v in value.items() if n in ("note", "value")}
+        value = {**value, **kept}
+    if "name" in line:
+        told["name"] = _name_redacted(shelf, line["name"], redact)
+    return {**told, "value": value} if "value" in line else told
+
+
+def _name_redacted(shelf: Any, name: Any, redact: Redact) -> Any:
+    """A block's label is refused as it is when it is made; sessions and snapshots keep names."""
+    if shelf == Shelf.BLOCK:
+        redacted("blocks.create", {CALLED["blocks.create"]: name}, redact)
+    return words_redacted(name, redact) if shelf == Shelf.WORKING else name
+
+
+def _noted(value: Any, redact: Redact) -> Any:
+    if not isinstance(value, Mapping):
+        return words_redacted(value, redact)
+    return redacted("noted", value, redact)
+
+
+def _as_written(line: Line, caller: Caller) -> Line:
+    """What is written by who does not look after the tenant."""
+    match line.get("type"):
+        case "memory":
+            _check_own(line)
+            return {**item_of(line, caller)}
+        case "revision":
+            before = line.get("before")
+            if isinstance(before, Mapping):
+                _check_own(before)
+            return {**line, "actor": caller.name}
+        case "claim":
+            return _stated(line, caller)
+        case "document" if line.get("shelf") == Shelf.SNAPSHOT:
+            raise Forbidden(
+                "A snapshot is brought in by a key with `admin`: it holds what others wrote."
+            )
+        case "edition":
+            return {**line, "author": caller.name}
+    return line
+
+
+def _check_own(line: Line) -> None:
+    check_origin(line.get("origin"))
+    check_metadata(line.get("metadata"))
+
+
+def _stated(line: Line, caller: Caller) -> Line:
+    """A claim counts as stated by the caller, and a purge finds it by their name."""
+    metadata = line.get("metadata")
+    check_metadata(metadata)
+    if metadata is not None and not isinstance(metadata, Mapping):
+        return line
+    return {**line, "origin": CALLER, "metadata": {**(metadata or {}), "actor": caller.name}}

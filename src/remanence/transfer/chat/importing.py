@@ -6,8 +6,9 @@ also bar what was erased since from ever being imported again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ def import_chat(
     summarise: bool = False,
     dry_run: bool = False,
     progress: Progress | None = None,
+    clean: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
 ) -> ChatImported:
     """Read the conversations of a file, a zip or a stream in as messages of sessions.
 
@@ -46,10 +48,10 @@ def import_chat(
     session has already, in whatever state, is passed over: run it again after an interruption, or
     with a newer export. `InvalidInput` where the file is not what it should be; what came before
     stays. With `summarise`, what does not fit a conversation's window is summarised. Progress is in
-    hundredths of the file.
+    hundredths of the file. `clean` takes out of messages and descriptions what is not to be kept.
     """
     scope = Scope(tenant=memory.tenant, user_id=user_id, agent_id=agent_id)
-    run = _Importing(memory, scope, _format(format), summarise, dry_run, progress)
+    run = _Importing(memory, scope, _format(format), summarise, dry_run, progress, clean or dict)
     with _importing_alone(memory, scope), _parts(source) as (name, parts):
         return run.run(name, parts)
 
@@ -101,7 +103,9 @@ class _Importing:
         summarise: bool,
         dry_run: bool,
         progress: Progress | None,
+        clean: Callable[[dict[str, Any]], dict[str, Any]],
     ) -> None:
+        self._clean = clean
         self._memory = memory
         self._scope = scope
         self._format = format
@@ -129,7 +133,8 @@ class _Importing:
         added = sum(self._add(talk, chunk) for chunk in chunks(talk.messages))
         self._tally.conversations += added > 0
         if talk.messages and not self._dry_run:
-            describe(self._memory, talk, self._scope)
+            told = self._clean({"title": talk.title, "metadata": talk.metadata})
+            describe(self._memory, replace(talk, **told), self._scope)
             if self._summarise:
                 made = self._memory.conversations.summarise(talk.id, user_id=self._scope.user_id)
                 self._tally.summaries += len(made)
@@ -142,7 +147,7 @@ class _Importing:
         self._tally.messages += len(new)
         if new and not self._dry_run:
             self._memory.add_messages(
-                [_given(one) for one in new],
+                [self._clean(_given(one)) for one in new],
                 user_id=self._scope.user_id,
                 agent_id=self._scope.agent_id,
                 session_id=talk.id,

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 
 from remanence.errors import InvalidInput
-from remanence.model import accept
 from remanence.model.memory import EMPTY
 from remanence.remember.messages import message_of
 from remanence.transfer.chat.report import Reason, Skipped
@@ -18,6 +17,7 @@ from remanence.transfer.chat.talks import (
     Talk,
     identified,
     listed,
+    outside,
     sorted_out,
     talk_of,
     timed,
@@ -28,7 +28,7 @@ def talk(given: Mapping[str, Any], source: str, max_text: int) -> Talk:
     """A conversation with its messages; metadata that cannot be kept is left out."""
     read = [_read(each, n, max_text) for n, each in enumerate(listed(given.get("messages")))]
     try:
-        metadata = accept.metadata_of(given.get("metadata"))
+        metadata = outside(given.get("metadata"))
     except InvalidInput as error:
         metadata = dict(EMPTY)
         read.append(Passed(Reason.UNSTORABLE, None, str(error)))
@@ -69,6 +69,7 @@ def _has_words(given: Mapping[str, Any]) -> bool:
 def _read(given: Any, number: int, max_text: int) -> Read:
     try:
         read = message_of(given, number)
+        outside(None if read is None else read.metadata)
     except InvalidInput as error:
         return Passed(Reason.BROKEN, None, str(error))
     if read is None:

@@ -14,6 +14,7 @@ from typing import Any
 from remanence.errors import InvalidInput
 from remanence.model import accept
 from remanence.model.memory import EMPTY, Metadata
+from remanence.model.origins import check_metadata
 from remanence.model.scope import check_name
 from remanence.remember.echo import unechoed
 from remanence.remember.messages import Message
@@ -153,10 +154,17 @@ def message(
             name=accept.label_of("name", name or None),
             at=at,
             id=accept.label_of("id", id),
-            metadata=accept.metadata_of(metadata),
+            metadata=outside(metadata),
         )
     except InvalidInput as error:
         return Passed(Reason.UNSTORABLE, known, str(error))
+
+
+def outside(metadata: object) -> dict[str, Any]:
+    """Metadata that can be kept and claims nothing that only the memory says."""
+    kept = accept.metadata_of(metadata)
+    check_metadata(kept)
+    return kept
 
 
 def title_of(value: object) -> str | None:
