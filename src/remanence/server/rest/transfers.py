@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Callable
 from functools import partial
-from io import BytesIO
+from io import BufferedReader, BytesIO, RawIOBase
 from tempfile import TemporaryFile
 from threading import Thread
 from typing import Any, BinaryIO
 
 import anyio
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import CTR
 from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -124,15 +127,49 @@ async def _import(request: Request) -> Response:
     if kind not in (LINES, "application/jsonl", "application/octet-stream"):
         raise Misfit(f"The body must be an export, with the content type {LINES}.")
     state = request.app.state
-    with state.imports.held(caller.tenant, caller.name), TemporaryFile() as file:
-        await _spool(request, file, state.settings.max_import_mb)
-        file.seek(0)
+    with state.imports.held(caller.tenant, caller.name), Spool() as spool:
+        await _spool(request, spool, state.settings.max_import_mb)
         await state.calls.run(state.audit.record, caller, "import", {})
-        body = await state.calls.run(_imported, state.door, caller, file)
+        body = await state.calls.run(_imported, state.door, caller, spool.opened())
     return Response(body, media_type="application/json")
 
 
-async def _spool(request: Request, file: BinaryIO, max_mb: float) -> None:
+class Spool(RawIOBase):
+    """An upload on disk, in a file without a name, under a key that only this process has."""
+
+    def __init__(self) -> None:
+        self._file = TemporaryFile()  # noqa: SIM115 - closed with the spool
+        self._cipher = Cipher(AES(os.urandom(32)), CTR(os.urandom(16)))
+        self._sealing = self._cipher.encryptor()
+
+    def write(self, data: Any) -> int:
+        """Append to it."""
+        self._file.write(self._sealing.update(bytes(data)))
+        return len(data)
+
+    def opened(self) -> BinaryIO:
+        """All that was written, to be read once."""
+        self._file.seek(0)
+        self._opening = self._cipher.decryptor()
+        return BufferedReader(self, PIECE)
+
+    def readable(self) -> bool:
+        """It is, when it is opened."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """What comes next."""
+        piece = self._opening.update(self._file.read(len(buffer)))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def close(self) -> None:
+        """Let go of the file, which is gone then."""
+        self._file.close()
+        super().close()
+
+
+async def _spool(request: Request, file: Spool, max_mb: float) -> None:
     """Put the body into a file; what does not begin as an export does is refused at once."""
     seen, head, known = 0, b"", False
     async for piece in request.stream():
@@ -158,7 +195,8 @@ def _begins(head: bytes) -> bool:
 
 
 def _imported(door: Door, caller: Caller, file: BinaryIO) -> bytes:
-    return dumped(import_memory(door.memory(caller), file)).encode()
+    admit = door.intake(caller)
+    return dumped(import_memory(door.memory(caller), file, admit=admit)).encode()
 
 
 def _check(request: Request, grant: Grant) -> Caller:
