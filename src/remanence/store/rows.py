@@ -58,10 +58,20 @@ def required_id(id: str) -> bytes:
     return packed
 
 
+def both_ids(packed: Any, tenant: str) -> tuple[Any, Any]:
+    """How SQLite may keep an id: as it is, or with its tenant where another tenant's came first.
+
+    Ids are unique there across all tenants, and no tenant may notice another's.
+    """
+    if packed is None:
+        return None, None
+    return packed, packed + blake2b(tenant.encode(), digest_size=8).digest()
+
+
 def spelled_id(packed: bytes) -> str:
     """The UUID as text."""
     h = packed.hex()
-    return f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}"
+    return f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:32]}"
 
 
 def holdings_of(row: Row | None) -> dict[str, int]:
@@ -144,7 +154,7 @@ def record_of(row: Row, owner: Owner) -> MemoryRecord:
 
 def row_digest(row: Row, owner: Owner, key: bytes) -> bytes:
     """What the digest of a row should be, from the columns of the block `record`."""
-    return _digest(key, row[2], row[20], owner, (*row[3:20], row[21], row[22]))
+    return _digest(key, row[2][:16], row[20], owner, (*row[3:20], row[21], row[22]))
 
 
 def span_of(row: Row, user: str | None) -> Span:

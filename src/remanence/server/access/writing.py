@@ -213,10 +213,11 @@ class Intake:
 
     def _renamed(self, line: Line, told: Line) -> Line:
         """An entity's id follows from its name."""
-        if told.get("name") == line.get("name") or not isinstance(told.get("name"), str):
+        name, id = told.get("name"), line.get("id")
+        if name == line.get("name") or not (isinstance(name, str) and isinstance(id, str)):
             return told
-        self._entities[str(line.get("id"))] = id = entity_id(told.get("user_id"), told["name"])
-        return {**told, "id": id}
+        self._entities[id] = entity_id(told.get("user_id"), name)
+        return {**told, "id": self._entities[id]}
 
     def _moved(self, line: Line, told: Line, *ends: str) -> Line:
         moved = {end: self._entities.get(str(line.get(end))) for end in ends}

@@ -21,6 +21,7 @@ from remanence.store.conditions import ACTIVE
 from remanence.store.rows import (
     Row,
     before_values,
+    both_ids,
     holdings_of,
     micros,
     moment,
@@ -34,7 +35,7 @@ from remanence.store.sqlite.dictionaries import Dictionaries
 from remanence.store.sqlite.erasing import Eraser
 from remanence.store.sqlite.filters import reached, statement
 from remanence.store.sqlite.numbers import bound, parsed
-from remanence.store.sqlite.statements import fetch_all, only_row, run
+from remanence.store.sqlite.statements import fetch_all, run
 from remanence.store.sqlite.writing import Writing
 
 _CHUNK = 500
@@ -203,10 +204,8 @@ class SqliteArchive:
             return [(row[0], self._database.record(connection, row)) for row in rows]
 
     def _row(self, connection: apsw.Connection, tenant: str, id: str) -> Row | None:
-        row: Row | None = only_row(run(connection, "memory_by_id", (packed_id(id),)))
-        if row is None or self._database.owner(connection, row[1])[0] != tenant:
-            return None
-        return row
+        found = run(connection, "memory_by_id", both_ids(packed_id(id), tenant))
+        return self._database.own_row(connection, tenant, found, 1)
 
 
 def _revision(row: Row) -> Revision:

@@ -9,7 +9,15 @@ import apsw
 from remanence.errors import StoreCorrupt
 from remanence.model.memory import MemoryRecord
 from remanence.model.scope import Reach
-from remanence.store.rows import RECORD_WIDTH, Owner, Row, record_of, row_digest, spelled_id
+from remanence.store.rows import (
+    RECORD_WIDTH,
+    Owner,
+    Row,
+    both_ids,
+    record_of,
+    row_digest,
+    spelled_id,
+)
 from remanence.store.sqlite.connections import Connections
 from remanence.store.sqlite.keys import check_ciphers
 from remanence.store.sqlite.opening import (
@@ -97,10 +105,16 @@ class Database:
 
     def locate(self, connection: apsw.Connection, tenant: str, id: bytes | None) -> Row | None:
         """(partition, key) of a tenant's memory."""
-        row: Sequence[int] | None = run(connection, "key_by_id", (id,)).fetchone()
-        if row is None or self.owner(connection, row[0])[0] != tenant:
-            return None
-        return row
+        return self.own_row(
+            connection, tenant, run(connection, "key_by_id", both_ids(id, tenant)), 0
+        )
+
+    def own_row(
+        self, connection: apsw.Connection, tenant: str, found: apsw.Cursor, partition: int
+    ) -> Row | None:
+        """The row of this tenant, whose partition stands in that column."""
+        rows: Sequence[Row] = found.fetchall()
+        return next((r for r in rows if self.owner(connection, r[partition])[0] == tenant), None)
 
     def checked(self, connection: apsw.Connection, row: Row) -> MemoryRecord:
         """The record of a row that ends with its digest, if it is what was signed."""

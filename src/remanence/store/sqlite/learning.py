@@ -19,7 +19,7 @@ from remanence.store.claims import (
     rests_from,
     told_again,
 )
-from remanence.store.rows import Row, packed_id, spelled_id
+from remanence.store.rows import Row, both_ids, packed_id, spelled_id
 from remanence.store.sqlite.database import Database
 from remanence.store.sqlite.numbers import bound, bound_ids
 from remanence.store.sqlite.statements import fetch_all, run, run_many
@@ -265,8 +265,9 @@ class Learning:
 
     def _memories(self, ids: Iterable[str]) -> dict[bytes, _Memory]:
         packed = {id for id in map(packed_id, ids) if id is not None}
-        rows = fetch_all(self._connection, "memories_by_id", (bound_ids(packed), self._tenant))
-        return {id: _Memory(*values) for id, *values in rows}
+        wanted = {id for each in packed for id in both_ids(each, self._tenant)}
+        rows = fetch_all(self._connection, "memories_by_id", (bound_ids(wanted), self._tenant))
+        return {id[:16]: _Memory(*values) for id, *values in rows}
 
     def _partition(self, user: str | None) -> int:
         return self._database.partition_for(self._connection, self._tenant, user)

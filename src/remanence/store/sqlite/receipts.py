@@ -9,10 +9,10 @@ import apsw
 from remanence.errors import Conflict
 from remanence.model.memory import MemoryRecord
 from remanence.model.write import Batch, Receipt, Written
-from remanence.store.rows import micros, required_id
+from remanence.store.rows import Row, both_ids, micros, required_id
 from remanence.store.signing import erased_key, written_between
 from remanence.store.sqlite.database import Database
-from remanence.store.sqlite.statements import fetch_all, only_row, run
+from remanence.store.sqlite.statements import fetch_all, run
 
 _ID_BYTES = 16
 
@@ -28,12 +28,18 @@ def repeated(
     digest, ids = row
     if digest and digest != receipt.digest:
         raise Conflict(f"The key {receipt.key!r} was used for another request; use a new key.")
-    rows = [only_row(run(connection, "memory_by_id", (id,))) for id in _each(ids)]
+    rows = [_row(database, connection, tenant, id) for id in _each(ids)]
     there = [row for row in rows if row is not None]
     if not digest or len(there) < len(rows):
         raise Conflict(f"What the key {receipt.key!r} wrote was erased; use a new key.")
     found = database.records(connection, there)
     return Written(records=tuple(found), repeated=True)
+
+
+def _row(database: Database, connection: apsw.Connection, tenant: str, id: bytes) -> Row | None:
+    return database.own_row(
+        connection, tenant, run(connection, "memory_by_id", both_ids(id, tenant)), 1
+    )
 
 
 def keep(connection: apsw.Connection, batch: Batch, records: Sequence[MemoryRecord]) -> None:

@@ -17,6 +17,7 @@ from remanence.store.rows import (
     RECORD_WIDTH,
     Row,
     before_text,
+    both_ids,
     micros,
     micros_or_none,
     packed_id,
@@ -32,7 +33,7 @@ from remanence.store.sqlite.links import cut_link, put_link
 from remanence.store.sqlite.placing import Placing
 from remanence.store.sqlite.receipts import erase, keep, repeated
 from remanence.store.sqlite.schema import meta
-from remanence.store.sqlite.statements import only_row, run, sql
+from remanence.store.sqlite.statements import run, sql
 from remanence.store.words import prefixed
 
 
@@ -119,10 +120,14 @@ class Writing:
         self._execute(sql("insert_history"), (key, past.version, *told, values_text(past.before)))
 
     def _insert_row(self, id: str, row: Row) -> int:
+        own, theirs = both_ids(row[0], self._batch.tenant)
+        there = self._database.locate(self._connection, self._batch.tenant, own)
+        if there is not None:
+            raise Conflict(f"There is a memory with the id {id} already; use a new id.")
         try:
             self._execute(sql("insert_memory"), row)
-        except apsw.ConstraintError as error:
-            raise Conflict(f"There is a memory with the id {id} already; use a new id.") from error
+        except apsw.ConstraintError:  # another tenant has it, and nobody is to know
+            self._execute(sql("insert_memory"), (theirs, *row[1:]))
         return self._connection.last_insert_rowid()
 
     def _revise(self, action: Revise) -> MemoryRecord:
@@ -159,7 +164,7 @@ class Writing:
         row = row_of(new, partition, derived, self._database.digest_key)
         if new.text != old.text:
             self._index("delete_words", key, partition, old.text)
-        self._execute(sql("update_memory"), (*row, key))
+        self._execute(sql("update_memory"), (found[2], *row[1:], key))
         if new.text != old.text:
             self._index("insert_words", key, partition, new.text)
         if not same_json(new.metadata, old.metadata):
@@ -183,9 +188,10 @@ class Writing:
         self.learning.announced.add(key)
 
     def _found(self, id: str) -> Row:
-        row: Row | None = only_row(self._execute(sql("memory_and_derived"), (packed_id(id),)))
         tenant = self._batch.tenant
-        if row is None or self._database.owner(self._connection, row[1])[0] != tenant:
+        found = self._execute(sql("memory_and_derived"), both_ids(packed_id(id), tenant))
+        row = self._database.own_row(self._connection, tenant, found, 1)
+        if row is None:
             raise NotFound(f"There is no memory {id} here.")
         return row
 

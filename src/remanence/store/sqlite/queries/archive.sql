@@ -25,14 +25,14 @@ WHERE key = ?
 DELETE FROM memories WHERE key = ?
 
 -- name: memory_by_id
-SELECT {record}, m.digest FROM {memories_and_uses} WHERE m.id = ?
+SELECT {record}, m.digest FROM {memories_and_uses} WHERE m.id IN (?, ?)
 
 -- name: memory_and_derived
 SELECT {record}, m.terms, m.characters, m.flags, m.said_from, m.said_to
-FROM {memories_and_uses} WHERE m.id = ?
+FROM {memories_and_uses} WHERE m.id IN (?, ?)
 
 -- name: key_by_id
-SELECT partition, key FROM memories WHERE id = ?
+SELECT partition, key FROM memories WHERE id IN (?, ?)
 
 -- name: find_newest
 SELECT {record} FROM {memories_and_uses} WHERE {condition}

@@ -2,7 +2,7 @@
 e.number, e.partition, e.id, e.name, e.folded, e.type, e.given, e.created_at, e.digest
 
 -- name: claim
-c.key, c.partition, c.id, s.id, o.id, m.id, c.predicate, c.value, c.text, c.kind, c.origin,
+c.key, c.partition, c.id, s.id, o.id, substr(m.id, 1, 16), c.predicate, c.value, c.text, c.kind, c.origin,
 c.reason, c.confidence, c.trust, c.observed_at, c.recorded_at, c.began, c.ended, c.denies,
 c.agent_id, c.session_id, c.metadata, c.rested_at, c.retired_at, c.digest
 
@@ -228,7 +228,7 @@ SELECT number, partition, id, CAST(name AS BLOB), CAST(folded AS BLOB), CAST(typ
 FROM entities WHERE number > ? ORDER BY number LIMIT ?
 
 -- name: raw_claims
-SELECT c.key, c.partition, c.id, s.id, o.id, m.id, CAST(c.predicate AS BLOB),
+SELECT c.key, c.partition, c.id, s.id, o.id, substr(m.id, 1, 16), CAST(c.predicate AS BLOB),
     CAST(c.value AS BLOB), CAST(c.text AS BLOB), CAST(c.kind AS BLOB), CAST(c.origin AS BLOB),
     CAST(c.reason AS BLOB), c.confidence, c.trust, c.observed_at, c.recorded_at,
     CAST(c.began AS BLOB), CAST(c.ended AS BLOB), c.denies, CAST(c.agent_id AS BLOB),
