@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from remanence.testing.patience import HANG_S, until
 from remanence.testing.server_process import ServerProcess
 
 BLOCK = "diary"
+_TAKEN = "Idempotency-Key"
 Wanted = tuple[str, dict[str, Any], tuple[str, ...]]
 
 
@@ -61,15 +63,17 @@ class Tally:
 class Callers:
     """Four writers and a reader, until they are told to stop.
 
-    A writer repeats a call that was not answered, with the same key, until it is; unless
-    `patient` is off, then it stops at the first that is not.
+    A writer repeats a call that was not answered, or with one of the `forgiven` codes, with the
+    same key, until it is done; unless `patient` is off, then it stops at the first.
     """
 
-    def __init__(self, *, patient: bool = True) -> None:
+    def __init__(self, *, patient: bool = True, forgiven: Collection[int] = ()) -> None:
         self.tally, self._url, self._patient = Tally(), "", patient
+        self._forgiven = forgiven
         self._there, self._over, self._lock = threading.Event(), threading.Event(), threading.Lock()
         work = [threading.Thread(target=self._write, args=(kind,)) for kind in KINDS]
         self._threads = [*work, threading.Thread(target=self._read)]
+        self._turns = threading.Semaphore(len(self._threads))
 
     def start(self, url: str) -> None:
         """Begin."""
@@ -87,6 +91,16 @@ class Callers:
     def lose(self) -> None:
         """The server is about to go away."""
         self._there.clear()
+
+    @contextmanager
+    def at_rest(self) -> Iterator[None]:
+        """Every call is answered, and nobody calls."""
+        for _ in self._threads:
+            self._turns.acquire()
+        try:
+            yield
+        finally:
+            self._turns.release(len(self._threads))
 
     def stop(self) -> Tally:
         """What was done, once every call under way is answered."""
@@ -107,8 +121,9 @@ class Callers:
             while not self._over.is_set():
                 n += 1
                 path, body, texts = KINDS[kind](n)
-                if not self._done(client, path, body, f"{kind}-{n}", texts):
-                    return
+                with self._turns:
+                    if not self._done(client, path, body, f"{kind}-{n}", texts):
+                        return
 
     def _done(
         self,
@@ -118,72 +133,100 @@ class Callers:
         key: str,
         texts: tuple[str, ...],
     ) -> bool:
-        tries = 0
         while True:
             answer = self._answer(client, path, body, key)
             if answer is not None and answer.is_success:
-                with self._lock:
-                    self.tally.acknowledged += texts
-                return True
+                return self._acknowledged(texts)
             if not self._patient:
                 with self._lock:
                     self.tally.unanswered += texts
                 return False
-            if (
-                answer is not None
-                and answer.status_code == 409
-                and "Idempotency-Key" in answer.text
-            ):
+            if answer is not None and answer.status_code == 409 and _TAKEN in answer.text:
                 if self._there_already(client, texts):
-                    with self._lock:
-                        self.tally.acknowledged += texts
-                    return True
+                    return self._acknowledged(texts)
                 key = f"{key}-again"
             elif answer is not None:
-                self.tally.odd.append(f"{path}: {answer.status_code} {answer.text[:200]}")
+                self._odd(path, answer)
                 return False
-            tries += 1
             self.tally.repeated += 1
-            self._there.wait(HANG_S)
+            self._wait()
+
+    def _acknowledged(self, texts: tuple[str, ...]) -> bool:
+        with self._lock:
+            self.tally.acknowledged += texts
+        return True
 
     def _answer(
         self, client: httpx.Client, path: str, body: dict[str, Any], key: str
     ) -> httpx.Response | None:
         try:
-            return client.post(self._url + path, json=body, headers={"idempotency-key": key})
+            answer = client.post(self._url + path, json=body, headers={"idempotency-key": key})
         except httpx.TransportError:
             return None
+        return None if answer.status_code in self._forgiven else answer
 
     def _there_already(self, client: httpx.Client, texts: tuple[str, ...]) -> bool:
         """What the server says to do: look whether it was done."""
-        lines = client.get(f"{self._url}/v1/blocks/{BLOCK}").json()["value"].splitlines()
-        return texts[0] in lines
+        while True:
+            try:
+                told = client.get(f"{self._url}/v1/blocks/{BLOCK}")
+            except httpx.TransportError:
+                self._wait()
+                continue
+            if told.status_code not in self._forgiven:
+                return texts[0] in told.json()["value"].splitlines()
+            self._wait()
 
     def _read(self) -> None:
         with httpx.Client(timeout=HANG_S) as client:
             while not self._over.is_set():
-                try:
-                    found = client.post(f"{self._url}/v1/search", json={"query": "single"})
-                    self.tally.reads += 1
-                    if not found.is_success:
-                        self.tally.odd.append(f"search: {found.status_code} {found.text[:200]}")
-                except httpx.TransportError:
-                    if not self._patient:
+                with self._turns:
+                    if not self._searched(client) and not self._patient:
                         return
-                    self._there.wait(HANG_S)
+
+    def _searched(self, client: httpx.Client) -> bool:
+        try:
+            found = client.post(f"{self._url}/v1/search", json={"query": "single"})
+        except httpx.TransportError:
+            if self._patient:
+                self._wait()
+            return False
+        self.tally.reads += 1
+        if not found.is_success and found.status_code not in self._forgiven:
+            self._odd("search", found)
+        return True
+
+    def _odd(self, path: str, answer: httpx.Response) -> None:
+        self.tally.odd.append(f"{path}: {answer.status_code} {answer.text[:200]}")
+
+    def _wait(self) -> None:
+        """Until the server is there; a moment, where it is and its store is not."""
+        self._there.wait(HANG_S)
+        if self._forgiven:
+            time.sleep(0.05)
 
 
-def kill_often(database: Path, kills: int, chance: random.Random) -> Tally:
-    """Kill the server so many times while it is written to; each time it is started again."""
+def kill_often(
+    database: Path,
+    kills: int,
+    chance: random.Random,
+    look: Callable[[Tally], object] = lambda tally: None,
+    before: str = "",
+) -> Tally:
+    """Kill the server so many times while it is written to; each time it is started again.
+
+    Between the two, `look` is told what was acknowledged so far.
+    """
     callers = Callers()
-    process = ServerProcess(database).up()
+    process = ServerProcess(database, before=before).up()
     callers.start(process.url)
     try:
         for _ in range(kills):
             callers.wait_for(chance.randrange(5, 30))
             callers.lose()
             process.kill()
-            process = ServerProcess(database).up()
+            look(callers.tally)
+            process = ServerProcess(database, before=before).up()
             callers.reach(process.url)
         callers.wait_for(10)
     finally:
@@ -193,13 +236,44 @@ def kill_often(database: Path, kills: int, chance: random.Random) -> Tally:
     return tally
 
 
-def lost_and_doubled(database: Path, tally: Tally) -> tuple[list[str], list[str]]:
+def kill_database_often(
+    database: str,
+    crash: Callable[[], object],
+    kills: int,
+    chance: random.Random,
+    look: Callable[[Tally], object] = lambda tally: None,
+    before: str = "",
+) -> Tally:
+    """`crash` PostgreSQL so many times under a server of two workers that is written to.
+
+    `crash` starts it again, and the server is left to recover. Then, while nobody calls, `look`
+    is told what was acknowledged so far.
+    """
+    callers = Callers(forgiven={503})
+    with ServerProcess(database, "--workers", "2", before=before, rate_limit="0") as process:
+        callers.start(process.url)
+        try:
+            for _ in range(kills):
+                callers.wait_for(chance.randrange(5, 30))
+                crash()
+                callers.wait_for(1)
+                with callers.at_rest():
+                    look(callers.tally)
+        finally:
+            tally = callers.stop()
+        process.stop()
+        assert process.ended() == 0, process.stderr
+    return tally
+
+
+def lost_and_doubled(database: str | Path, tally: Tally) -> tuple[list[str], list[str]]:
     """Which of the acknowledged are not there, and which are there more than once."""
+    acknowledged = list(tally.acknowledged)
     with _opened(database) as memory:
         found = Counter(one.text for one in memory.find(limit=10_000))
         found.update(memory.blocks.get(BLOCK).value.splitlines())
         assert not [one for one in memory.doctor() if one.problems]
-    lost = [text for text in tally.acknowledged if text not in found]
+    lost = [text for text in acknowledged if text not in found]
     return lost, [text for text, count in found.items() if count > 1]
 
 
@@ -211,6 +285,6 @@ def there(database: Path, texts: list[str]) -> list[str]:
 
 
 @contextmanager
-def _opened(database: Path) -> Iterator[Memory]:
+def _opened(database: str | Path) -> Iterator[Memory]:
     with Memory(database) as memory:
         yield memory

@@ -19,6 +19,8 @@ import psutil
 from remanence.testing.patience import HANG_S
 
 MAIN = "from remanence.cli.app import main; main()"
+# Put before: when its starter dies without stopping it, the kernel asks it to end (Linux).
+ENDS_WITH_ITS_STARTER = "import ctypes; ctypes.CDLL(None).prctl(1, 15)\n"
 _URL = re.compile(r"^Remanence \S+ at (http://\S+) ")
 
 

@@ -9,6 +9,8 @@ import json
 import random
 import signal
 import time
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,12 @@ from remanence.model.write import Action, Insert, Receipt, Remove, Revise
 from remanence.ports.store import Store
 from remanence.store.sqlite import SqliteStore
 from remanence.testing.program import Program
-from remanence.testing.store_suites.making import NOW, block, memory, pieces, write
+from remanence.testing.store_suites.making import NOW, block, healthy, memory, pieces, write
 
 Told = dict[str, Any]
+State = dict[str, str]
+
+LONGEST_S = 0.05
 
 WRITER = f"""
 import json, sys
@@ -38,6 +43,55 @@ def run_and_kill(patience_s: float, until: str, **asked: Any) -> list[Told]:
         time.sleep(patience_s)
         writer.kill()
         return heard + [json.loads(line) for line in writer.rest().splitlines()]
+
+
+def kill_often(path: Path, kills: int, seed: int) -> Iterator[Counter[str]]:
+    """Kill one writer of a store after the other; what was found after each."""
+    chance, state = random.Random(seed), State()
+    for kill in range(kills):
+        watcher = SqliteStore(path) if kill % 10 == 5 else None
+        wait_s = chance.random() * LONGEST_S
+        heard = run_and_kill(wait_s, "done", path=str(path), seed=seed + kill)
+        acknowledged, attempted = states(state, heard)
+        if watcher is not None:
+            watcher.close()
+        state, sound = found_in(path)
+        yield Counter(
+            acknowledged=sum("done" in one for one in heard),
+            lost=len(lost_of(state, acknowledged, attempted)),
+            half_done=state not in (acknowledged, attempted),
+            unsound=not sound,
+        )
+
+
+def states(before: State, heard: list[Told]) -> tuple[State, State]:
+    """The state that was acknowledged, and the one that was being made."""
+    acknowledged = attempted = before
+    for one in heard:
+        if "doing" in one:
+            changed = acknowledged | dict(one["doing"])
+            attempted = {id: text for id, text in changed.items() if text}
+        elif "done" in one:
+            acknowledged = attempted
+    return acknowledged, attempted
+
+
+def lost_of(found: State, acknowledged: State, attempted: State) -> list[str]:
+    """What was acknowledged, and is neither there nor was it being changed."""
+    return [
+        id
+        for id, text in acknowledged.items()
+        if found.get(id) != text and found.get(id) != attempted.get(id)
+    ]
+
+
+def found_in(path: Path) -> tuple[State, bool]:
+    """What a store holds, and whether doctor finds nothing wrong with it."""
+    store = SqliteStore(path)
+    found = {record.id: record.text for _, record in store.scan("t")} | documents_in(store)
+    sound = healthy(store)
+    store.close()
+    return found, sound
 
 
 def _say(**told: Any) -> None:
