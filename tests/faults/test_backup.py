@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import stat
-import threading
 from pathlib import Path
 
 import apsw
@@ -12,48 +11,15 @@ import pytest
 from remanence.errors import StoreBusy, StoreCorrupt, StoreError
 from remanence.model.scope import Reach
 from remanence.store.sqlite import SqliteStore, restore
-from remanence.testing.store_suites.making import add, healthy, memory, pieces, texts
+from remanence.testing.drills import drills, filled
+from remanence.testing.store_suites.making import add, healthy, memory, texts
 
 DRILLS = 10
 ALL = Reach(tenant="t", all_users=True)
 
 
-def filled(path: Path, *said: str) -> SqliteStore:
-    store = SqliteStore(path, durability="normal")
-    add(store, *[memory(text) for text in said], made=pieces())
-    return store
-
-
 def test_backups_under_load_can_be_restored(tmp_path: Path) -> None:
-    store = filled(tmp_path / "memory.db", *["tea " * 50] * 500)
-    stop = threading.Event()
-    acknowledged = [500]
-
-    def write_on() -> None:
-        other = SqliteStore(tmp_path / "memory.db", durability="normal")
-        while not stop.is_set():
-            add(other, memory("later"), memory("later"), made=pieces())
-            acknowledged[0] += 2
-        other.close()
-
-    writer = threading.Thread(target=write_on)
-    writer.start()
-    try:
-        for drill in range(DRILLS):
-            before = acknowledged[0]
-            store.backup(tmp_path / "backup.db")
-            after = acknowledged[0] + 2
-            restore(tmp_path / "backup.db", tmp_path / "restored.db")
-            copy = SqliteStore(tmp_path / "restored.db")
-            assert before <= copy.count(ALL) <= after
-            assert copy.count(ALL) % 2 == 0
-            assert healthy(copy), drill
-            assert copy.identity != store.identity
-            copy.close()
-    finally:
-        stop.set()
-        writer.join()
-    store.close()
+    assert list(drills(tmp_path, DRILLS)) == [""] * DRILLS
 
 
 def test_a_copy_is_its_owners_only_and_leaves_nothing_beside_it(tmp_path: Path) -> None:

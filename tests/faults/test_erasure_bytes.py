@@ -4,63 +4,42 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 
 import psycopg
 
-from remanence import Memory
-from remanence.testing.canaries import Canaries, Planted, left_in
+from remanence.testing.erased_bytes import erase_and_look, files_in
 from remanence.testing.services.postgres import Postgres
 
 ERASURES = 15
-
-
-def files_of(folder: Path) -> list[Path]:
-    """All but the server's write-ahead log, which every receipt names."""
-    return [path for path in folder.rglob("*") if path.is_file() and "pg_wal" not in path.parts]
-
-
-def planted_in(memory: Memory, canaries: Canaries) -> tuple[list[Planted], list[Planted]]:
-    """Those to erase and one that stays, some of them packed."""
-    now = datetime.now(UTC)
-    every = [canaries.plant(number, now) for number in range(ERASURES + 1)]
-    for one in every[::2]:
-        canaries.pack(one.user, now)
-    return every[1:], every[:1]
+NOTHING = {"erasures": ERASURES, "left": 0, "gone": 0, "unsigned": 0, "back": 0}
 
 
 def test_no_bytes_in_a_file(tmp_path: Path) -> None:
     seed = random.randrange(2**32)
     print(f"seed {seed}")
-    with Memory(tmp_path / "memory.db", durability="normal") as memory:
-        canaries = Canaries(memory, seed)
-        planted, kept = planted_in(memory, canaries)
-        memory.search("dog")
-        assert left_in(files_of(tmp_path), planted)
-        for number, one in enumerate(planted):
-            canaries.erase(number, one)
-        memory.parts.store.compact()
-        assert left_in(files_of(tmp_path), planted) == {}
-        assert left_in(files_of(tmp_path), kept)
-    assert left_in(files_of(tmp_path), planted) == {}
+    (tmp_path / "store").mkdir()
+    found = erase_and_look(
+        str(tmp_path / "store" / "memory.db"),
+        lambda: files_in(tmp_path / "store"),
+        tmp_path / "copy",
+        seed=seed,
+        erasures=ERASURES,
+    )
+    assert found == NOTHING
 
 
-def test_no_bytes_in_a_server(private_postgres: Callable[..., Postgres]) -> None:
+def test_no_bytes_in_a_server(tmp_path: Path, private_postgres: Callable[..., Postgres]) -> None:
     seed = random.randrange(2**32)
     print(f"seed {seed}")
     server = private_postgres(durable=False)
-    data = server.socket_folder / "data"
-    with Memory(server.database()) as memory, psycopg.connect(server.url, autocommit=True) as admin:
-        canaries = Canaries(memory, seed)
-        planted, kept = planted_in(memory, canaries)
-        with memory.parts.store.bulk():  # it ends with ANALYZE, which keeps samples of values
-            pass
-        admin.execute("CHECKPOINT")
-        assert left_in(files_of(data), planted)
-        for number, one in enumerate(planted):
-            canaries.erase(number, one)
-        memory.parts.store.compact()
-        admin.execute("CHECKPOINT")
-        assert left_in(files_of(data), planted) == {}
-        assert left_in(files_of(data), kept)
+    with psycopg.connect(server.url, autocommit=True) as admin:
+
+        def files() -> list[Path]:
+            admin.execute("CHECKPOINT")
+            return files_in(server.socket_folder / "data")
+
+        found = erase_and_look(
+            server.database(), files, tmp_path / "copy", seed=seed, erasures=ERASURES
+        )
+    assert found == NOTHING

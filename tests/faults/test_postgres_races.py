@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,15 +9,14 @@ import pytest
 
 from remanence.errors import Conflict, InvalidInput
 from remanence.model.scope import Reach
-from remanence.model.write import Batch, Insert, Receipt, Written
 from remanence.store.postgres import PostgresStore
 from remanence.store.postgres.session import Session
+from remanence.testing.races import RACERS, written_once, written_together
 from remanence.testing.soak import times
-from remanence.testing.store_suites.making import FINGERPRINT, NOW, add, memory, pieces
+from remanence.testing.store_suites.making import FINGERPRINT, add, memory
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(times(7_200, 1_200))]
 KEYS = times(1_000, 100)
-RACERS = 4
 PLAIN = 40
 
 
@@ -29,19 +27,6 @@ def store(postgres_url: str) -> Iterator[PostgresStore]:
     opened.close()
 
 
-def race(store: PostgresStore, pool: ThreadPoolExecutor, key: str) -> list[Written]:
-    """The answers to one request that comes several times at once."""
-    start = threading.Barrier(RACERS)
-
-    def one() -> Written:
-        insert = Insert(record=memory(key), pieces=pieces())
-        receipt = Receipt(key=key, digest=b"same")
-        start.wait()
-        return store.write(Batch(tenant="t", at=NOW, actions=(insert,), receipt=receipt))
-
-    return [one.result() for one in [pool.submit(one) for _ in range(RACERS)]]
-
-
 def backend(session: Session) -> int:
     """The server's process behind the connection."""
     return session.connection.info.backend_pid
@@ -50,9 +35,7 @@ def backend(session: Session) -> int:
 def test_writes_after_raced_keys_do_not_fail(store: PostgresStore) -> None:
     with ThreadPoolExecutor(RACERS) as pool:
         for number in range(KEYS):
-            answers = race(store, pool, f"key {number}")
-            assert len({one.records[0].id for one in answers}) == 1
-            assert sorted(one.repeated for one in answers) == [False, *[True] * (RACERS - 1)]
+            assert written_once(written_together(store, pool, f"key {number}"))
         for found in pool.map(lambda n: add(store, memory(f"plain {n}")), range(PLAIN)):
             assert len(found) == 1
     assert store.count(Reach(tenant="t")) == KEYS + PLAIN

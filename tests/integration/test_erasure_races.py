@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,16 +9,21 @@ from pathlib import Path
 import pytest
 
 from remanence import Memory
-from remanence.errors import Conflict, NotFound
+from remanence.errors import Conflict
 from remanence.model.document import Put, Shelf
-from remanence.model.erasure import Asked, By, Stage
+from remanence.model.erasure import Asked, By
 from remanence.model.memory import MemoryRecord
 from remanence.model.scope import Reach
+from remanence.testing.races import (
+    Erased,
+    erased_while_another_adds,
+    erased_while_another_erases,
+    fill,
+)
 from remanence.testing.soak import times
 from remanence.testing.store_suites.making import NOW, block
 
 RACES = times(100, 3)
-MANY = 3_000  # several times as many as are read at once
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(times(7_200, 1_200))]
 Open = Callable[[], Memory]
 
@@ -38,58 +42,16 @@ def opener(kept_in: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iter
         one.close()
 
 
-def fill(memory: Memory, count: int, user_id: str = "ana") -> list[str]:
-    return [one.id for one in memory.add_many([f"note {n}" for n in range(count)], user_id=user_id)]
-
-
 def test_one_handle_erases_the_user_while_another_erases_memories(opener: Open) -> None:
     mine, other = opener(), opener()
     for _ in range(RACES):
-        ids, begun = fill(mine, MANY), threading.Event()
-
-        def erase_some(ids: list[str] = ids, begun: threading.Event = begun) -> None:
-            try:
-                for at in range(0, MANY // 2, 200):
-                    other.forget(ids[at : at + 200], erase=True)
-                    begun.set()
-            except (NotFound, Conflict):  # the user is gone
-                begun.set()
-
-        with ThreadPoolExecutor(1) as pool:
-            done = pool.submit(erase_some)
-            begun.wait()
-            receipt = mine.forget(user_id="ana", erase=True).receipt
-            left = mine.count(user_id="ana")
-            done.result()
-        assert receipt is not None
-        assert (left, receipt.status) == (0, Stage.COMPLETED)
-        assert mine.erasures.verify(receipt)
+        assert erased_while_another_erases(mine, other) == Erased(left=0, signed_early=False)
 
 
 def test_one_handle_erases_the_user_while_another_adds(opener: Open) -> None:
     mine, other = opener(), opener()
     for _ in range(RACES):
-        fill(mine, 50)
-        start, stop = threading.Barrier(2), threading.Event()
-
-        def add(start: threading.Barrier = start, stop: threading.Event = stop) -> None:
-            start.wait()
-            while not stop.is_set():
-                other.add("meanwhile", user_id="ana")
-
-        with ThreadPoolExecutor(1) as pool:
-            done = pool.submit(add)
-            start.wait()
-            try:
-                receipt = mine.forget(user_id="ana", erase=True).receipt
-            finally:
-                stop.set()
-            done.result()
-        assert receipt is not None
-        assert receipt.status is Stage.COMPLETED
-        assert not {one.id for one in mine.find(user_id="ana", limit=1_000)} & {*receipt.ids}
-        mine.forget(user_id="ana", erase=True)
-        assert mine.count(user_id="ana") == 0
+        assert erased_while_another_adds(mine, other) == Erased(left=0, signed_early=False)
 
 
 def test_it_looks_again_until_nothing_is_left(opener: Open) -> None:
