@@ -73,11 +73,12 @@ class Callers:
         self._there, self._over, self._lock = threading.Event(), threading.Event(), threading.Lock()
         work = [threading.Thread(target=self._write, args=(kind,)) for kind in KINDS]
         self._threads = [*work, threading.Thread(target=self._read)]
-        self._turns = threading.Semaphore(len(self._threads))
+        self._turns, self._may = threading.Semaphore(len(self._threads)), threading.Event()
 
     def start(self, url: str) -> None:
         """Begin."""
         self.reach(url)
+        self._may.set()
         body = {"label": BLOCK, "limit": 100_000}
         httpx.post(f"{url}/v1/blocks", json=body, timeout=HANG_S).raise_for_status()
         for thread in self._threads:
@@ -95,12 +96,14 @@ class Callers:
     @contextmanager
     def at_rest(self) -> Iterator[None]:
         """Every call is answered, and nobody calls."""
+        self._may.clear()
         for _ in self._threads:
             self._turns.acquire()
         try:
             yield
         finally:
             self._turns.release(len(self._threads))
+            self._may.set()
 
     def stop(self) -> Tally:
         """What was done, once every call under way is answered."""
@@ -121,6 +124,7 @@ class Callers:
             while not self._over.is_set():
                 n += 1
                 path, body, texts = KINDS[kind](n)
+                self._may.wait(HANG_S)
                 with self._turns:
                     if not self._done(client, path, body, f"{kind}-{n}", texts):
                         return
@@ -180,6 +184,7 @@ class Callers:
     def _read(self) -> None:
         with httpx.Client(timeout=HANG_S) as client:
             while not self._over.is_set():
+                self._may.wait(HANG_S)
                 with self._turns:
                     if not self._searched(client) and not self._patient:
                         return
