@@ -13,7 +13,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import repeat
 from logging import INFO, Handler, LogRecord, getLogger
 from typing import Any
@@ -21,7 +21,9 @@ from typing import Any
 import httpx
 import orjson
 
+from remanence.config import load_settings
 from remanence.memory import Memory
+from remanence.server.app import make_app
 from remanence.server.logs import formatter
 from remanence.server.mcp.tools import PROFILES
 from remanence.testing.canary_doors import Asked, Door, doors, unknown
@@ -29,6 +31,7 @@ from remanence.testing.canary_tenants import Owners, Tenant, plant, state_of, te
 from remanence.testing.canary_values import Fill
 from remanence.testing.chat_server import ChatRequest, ChatServer, Turn, says
 from remanence.testing.patience import HANG_S
+from remanence.testing.server_process import ServerProcess, server_process
 from remanence.testing.serving import Served, serving
 
 WAYS = (*["admin"] * 4, "both", "both", "read", "humble", "waiting")
@@ -71,6 +74,8 @@ class Canaries:
 
     def __init__(self, servers: Mapping[str, Served], *, count: int, seed: int) -> None:
         self.servers, self.report = servers, Report(seed)
+        self.processes: list[ServerProcess] = []
+        self.operator = ""
         self.tenants = tenants(count, max(1, count // 5), random.Random(seed))
         self._loud = [each for each in self.tenants if not each.silent]
         self._owners = Owners(self.tenants)
@@ -192,10 +197,17 @@ class Canaries:
 
     def _check_aside(self) -> None:
         """The log and the figures hold nobody's words; a prompt passed on, only its caller's."""
-        self.report.lines = len(self._lines.lines)
-        for line in self._lines.lines:
+        logged = [*self._lines.lines, *(line.encode() for p in self.processes for line in p.lines)]
+        self.report.lines = len(logged)
+        for line in logged:
             if words := self._owners.strangers(None, line):
                 self.report.leaks.append(f"the log: {words}: {line!r}")
+        for process in self.processes:
+            headers = {"authorization": f"Bearer {self.operator}"}
+            told = httpx.get(f"{process.url}/metrics", headers=headers, timeout=HANG_S)
+            told.raise_for_status()
+            if words := self._owners.strangers(None, told.content):
+                self.report.leaks.append(f"the figures: {words}")
         for server in self.servers.values():
             figures = server.app.state.metrics.told(server.memory, server.app.state.calls)
             if words := self._owners.strangers(None, figures):
@@ -232,6 +244,42 @@ def canaries(database: str, *, count: int, seed: int, **settings: Any) -> Iterat
         }
         made = Canaries(servers, count=count, seed=seed)
         made.plant()
+        yield made
+
+
+@contextmanager
+def canaries_in_processes(
+    database: str, *, count: int, seed: int, workers: int, before: str = ""
+) -> Iterator[Canaries]:
+    """The same with `rem serve`, so many processes for each profile, on a store they share.
+
+    What looks at the store from aside is an app here that nobody calls.
+    """
+    with ExitStack() as stack:
+        upstream = stack.enter_context(ChatServer(*repeat(echo, 1_000_000)))
+        memory = stack.enter_context(Memory(database))
+        aside = {
+            profile: Served("", make_app(load_settings({"tools": profile}), memory), memory)
+            for profile in PROFILES
+        }
+        made = Canaries(aside, count=count, seed=seed)
+        made.plant()
+        made.operator = aside["full"].key(name="operator", operator=True)
+        processes = {
+            profile: stack.enter_context(
+                server_process(
+                    database,
+                    *("--workers", str(workers), "--tools", profile),
+                    before=before,
+                    rate_limit="0",
+                    log_format="json",
+                    upstream_url=upstream.url,
+                )
+            )
+            for profile in PROFILES
+        }
+        made.processes += processes.values()
+        made.servers = {name: replace(aside[name], url=processes[name].url) for name in PROFILES}
         yield made
 
 
