@@ -17,6 +17,7 @@ import random
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,7 +27,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from campaign import Batch, Campaign, Work, named
 from results import Done, Results, failures, origin, summary, table, write_into
-from running import PrivatePostgres, Run, campaigns_in, seen_by
+from running import Run, SharedPostgres, campaigns_in, seen_by
 
 HERE = Path(__file__).parent
 FOLDER = HERE.parents[1] / ".soak"
@@ -90,10 +91,11 @@ def _run(
 
 def _repeat(campaigns: Sequence[Campaign], name: str, seed: str, count: str) -> int:
     """One batch again, in this process."""
-    (campaign,) = (one for one in campaigns if one.name == name)
-    with TemporaryDirectory() as folder, PrivatePostgres() as postgres:
-        work = Work(int(seed), int(count), Path(folder), postgres if campaign.postgres else "")
-        seen = seen_by(campaigns, name, work)
+    (campaign,) = named(campaigns, name)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory()))
+        postgres = stack.enter_context(SharedPostgres()) if campaign.postgres else ""
+        seen = seen_by(campaigns, name, Work(int(seed), int(count), folder, postgres))
     print(json.dumps(asdict(seen), indent=1))
     return 1 if seen.violations else 0
 

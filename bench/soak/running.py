@@ -58,12 +58,14 @@ class Run:
 
     def run(self) -> None:
         """Until nothing is left; an interrupt ends what runs, which is run again next time."""
+        if not self._left:
+            return
         place = self._results.folder / "work"
         shutil.rmtree(place, ignore_errors=True)
         with ExitStack() as stack:
             stack.callback(shutil.rmtree, place, ignore_errors=True)
             if any(self._campaigns[batch.campaign].postgres for batch in self._left):
-                self._postgres = stack.enter_context(PrivatePostgres())
+                self._postgres = stack.enter_context(SharedPostgres())
             fork_server()  # before threads ask for it, who would start one each
             stack.callback(self._end)
             for thread in self._workers:
@@ -93,7 +95,10 @@ class Run:
             self._failed.append(failure)
 
     def _batch(self, batch: Batch) -> None:
-        began, folder = time.monotonic(), self._results.folder / "work" / _name(batch)
+        began, folder = (
+            time.monotonic(),
+            self._results.folder / "work" / f"{batch.campaign}-{batch.number}",
+        )
         folder.mkdir(parents=True)
         asked = {"source": str(self._source), "campaign": batch.campaign, "seed": batch.seed}
         asked |= {"count": batch.count, "folder": str(folder), "postgres": self._postgres}
@@ -127,7 +132,7 @@ class Run:
                     self._running.discard(program)
 
 
-class PrivatePostgres:
+class SharedPostgres:
     """A PostgreSQL for all batches; it never syncs. Those that are killed are a batch's own."""
 
     def __enter__(self) -> str:
@@ -180,7 +185,3 @@ def seen_by(campaigns: Sequence[Campaign], name: str, work: Work) -> Seen:
 def _processor_s() -> float:
     spent = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(one.ru_utime + one.ru_stime for one in spent)
-
-
-def _name(batch: Batch) -> str:
-    return f"{batch.campaign}-{batch.number}"

@@ -7,11 +7,11 @@ is not. What was acknowledged must be there all the same.
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import apsw
@@ -25,6 +25,7 @@ from remanence.testing.store_suites.writers import documents_in
 
 SECTOR = 512
 VFS = "recording"
+MEMORY_DISK = Path("/dev/shm")
 
 NAMES = "abcdef"
 
@@ -259,10 +260,17 @@ def without_syncs() -> Iterator[None]:
 
 @contextmanager
 def fast_folder(otherwise: Path) -> Iterator[Path]:
-    """A directory in memory, if there is one: losses are simulated, so syncs need not be real."""
-    memory_disk = Path("/dev/shm")
-    if not memory_disk.is_dir():
+    """A directory in memory, if there is one: losses are simulated, so syncs need not be real.
+
+    Its name follows from the other's, so that what a killed run left there is taken away.
+    """
+    if not MEMORY_DISK.is_dir():
         yield otherwise
         return
-    with TemporaryDirectory(dir=memory_disk) as directory:
-        yield Path(directory)
+    folder = MEMORY_DISK / f"remanence{str(otherwise.resolve()).replace('/', '-')}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
