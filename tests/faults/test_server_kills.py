@@ -1,6 +1,6 @@
 """A server that is killed, or told to stop, while it is written to.
 
-`bench/server_kills.py` kills more often.
+`make soak ONLY=kill-server` kills more often.
 """
 
 from __future__ import annotations

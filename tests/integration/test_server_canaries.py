@@ -1,6 +1,6 @@
 """Many tenants behind one server: no way in tells or changes what is another's.
 
-`bench/canaries.py` is the long form.
+`make soak ONLY=canaries` is the long form.
 """
 
 from __future__ import annotations
