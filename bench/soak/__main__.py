@@ -29,6 +29,7 @@ from campaign import Batch, Campaign, Work, named
 from results import Done, Results, failures, origin, summary, table, write_into
 from running import Run, SharedPostgres, campaigns_in, seen_by
 
+INTERRUPTED = 130
 HERE = Path(__file__).parent
 FOLDER = HERE.parents[1] / ".soak"
 PAGE = HERE.parents[1] / "docs" / "reliability.md"
@@ -43,15 +44,17 @@ def main() -> int:
     if given.write:
         write_into(given.write, json.loads((given.folder / "results.json").read_text()))
         return 0
-    if given.anew:
-        (given.folder / "results.jsonl").unlink(missing_ok=True)
+    chosen = named(campaigns, given.only)
     seed = given.seed if given.seed is not None else random.randrange(2**32)
-    results = Results.open(given.folder, seed, given.times)
+    results = Results.open(given.folder, seed, given.times, anew=given.anew)
     console = Console(stderr=True)
+    interrupted = False
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        _run(results, campaigns, given, console)
+        with Bars(results, chosen, given.workers, console) as bars:
+            Run(results, chosen, given.campaigns, given.workers, bars.more, bars.ended).run()
     except KeyboardInterrupt:
+        interrupted = True
         console.print("Interrupted; the same command goes on from here.")
     told = summary(results, campaigns)
     results.close()
@@ -60,7 +63,7 @@ def main() -> int:
     print(origin(told), table(told), sep="\n\n")
     for one in failures(told):
         print(f"\nfound something: python bench/soak {one}")
-    return 1 if told["violations"] else 0
+    return 1 if told["violations"] else INTERRUPTED if interrupted else 0
 
 
 def _arguments() -> argparse.Namespace:
@@ -79,14 +82,6 @@ def _arguments() -> argparse.Namespace:
         "--write", type=Path, nargs="?", const=PAGE, help="put the last table into a page"
     )
     return parser.parse_args()
-
-
-def _run(
-    results: Results, campaigns: Sequence[Campaign], given: argparse.Namespace, console: Console
-) -> None:
-    chosen = named(campaigns, given.only)
-    with Bars(results, chosen, given.workers, console) as bars:
-        Run(results, chosen, given.campaigns, given.workers, bars.more, bars.ended).run()
 
 
 def _repeat(campaigns: Sequence[Campaign], name: str, seed: str, count: str) -> int:

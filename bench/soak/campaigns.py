@@ -384,7 +384,7 @@ CAMPAIGNS = [
         size=12_500,
         run=canaries_on_file,
         never=("foreign", "changed", "failures"),
-        each_s=0.012,
+        each_s=0.008,
     ),
     Campaign(
         name="hostile-sleeps",
@@ -394,7 +394,7 @@ CAMPAIGNS = [
         size=365,
         run=hostile_sleeps,
         never=("lost",),
-        each_s=0.4,
+        each_s=0.3,
     ),
     Campaign(
         name="kill-postgres",
@@ -404,7 +404,7 @@ CAMPAIGNS = [
         size=10,
         run=kill_postgres,
         never=("lost", "doubled"),
-        each_s=5,
+        each_s=4,
     ),
     Campaign(
         name="kill-server",
@@ -414,7 +414,7 @@ CAMPAIGNS = [
         size=20,
         run=kill_server,
         never=("lost", "doubled"),
-        each_s=4,
+        each_s=3.5,
     ),
     Campaign(
         name="kill-writer",
@@ -424,7 +424,7 @@ CAMPAIGNS = [
         size=50,
         run=kill_writers,
         never=("lost", "half_done", "unsound"),
-        each_s=0.3,
+        each_s=0.2,
     ),
     Campaign(
         name="power-loss",
@@ -434,7 +434,7 @@ CAMPAIGNS = [
         size=1_000,
         run=power_loss,
         never=("lost", "corrupt"),
-        each_s=0.01,
+        each_s=0.008,
     ),
     Campaign(
         name="unsynced",
@@ -453,7 +453,7 @@ CAMPAIGNS = [
         size=100,
         run=erased_bytes_on_file,
         never=("left", "back", "gone", "unsigned"),
-        each_s=0.5,
+        each_s=0.15,
     ),
     Campaign(
         name="erased-bytes-postgres",
@@ -463,7 +463,7 @@ CAMPAIGNS = [
         size=100,
         run=erased_bytes_on_postgres,
         never=("left", "back", "gone", "unsigned"),
-        each_s=0.7,
+        each_s=0.4,
     ),
     Campaign(
         name="erasure-races-sqlite",

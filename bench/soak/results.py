@@ -43,7 +43,7 @@ class Results:
         self._commit = _commit()
 
     @classmethod
-    def open(cls, folder: Path, seed: int, times: float | None) -> Self:
+    def open(cls, folder: Path, seed: int, times: float | None, *, anew: bool = False) -> Self:
         """Those of the run that was begun here, or new ones; `times` None takes what was begun."""
         folder.mkdir(parents=True, exist_ok=True)
         results = cls(folder, seed, 1.0 if times is None else times)
@@ -51,6 +51,8 @@ class Results:
             fcntl.flock(results._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise SystemExit(f"Another soak is at work in {folder}.") from None
+        if anew:
+            results._file.truncate(0)
         lines = results._lines()
         if not lines:
             results._append({"seed": seed, "times": results.times, "begun": results.begun})
