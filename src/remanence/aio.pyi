@@ -254,6 +254,7 @@ class AsyncConversations(AsyncLayer):
         user_id: str | None = None,
         max_messages: int | None = None,
         max_tokens: int | None = None,
+        min_trust: float | None = None,
     ) -> Window: ...
     async def search(
         self,
@@ -266,11 +267,14 @@ class AsyncConversations(AsyncLayer):
         limit: int = 10,
         since: datetime | None = None,
         until: datetime | None = None,
+        min_trust: float | None = None,
     ) -> Hits: ...
     async def summarise(
         self, session_id: str, *, user_id: str | None = None, refine: bool = True
     ) -> builtins.list[MemoryRecord]: ...
-    async def summary(self, session_id: str, *, user_id: str | None = None) -> str: ...
+    async def summary(
+        self, session_id: str, *, user_id: str | None = None, min_trust: float | None = None
+    ) -> str: ...
     async def day(
         self,
         day: date | str,
@@ -278,6 +282,7 @@ class AsyncConversations(AsyncLayer):
         user_id: str | None = None,
         agent_id: str | None = None,
         refine: bool = True,
+        min_trust: float | None = None,
     ) -> MemoryRecord: ...
     async def week(
         self,
@@ -286,6 +291,7 @@ class AsyncConversations(AsyncLayer):
         user_id: str | None = None,
         agent_id: str | None = None,
         refine: bool = True,
+        min_trust: float | None = None,
     ) -> MemoryRecord: ...
     async def month(
         self,
@@ -294,6 +300,7 @@ class AsyncConversations(AsyncLayer):
         user_id: str | None = None,
         agent_id: str | None = None,
         refine: bool = True,
+        min_trust: float | None = None,
     ) -> MemoryRecord: ...
     async def forget(
         self, session_id: str, *, user_id: str | None = None, erase: bool = False
@@ -339,6 +346,7 @@ class AsyncFacts(AsyncLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
     ) -> list[Fact]: ...
     async def timeline(
         self,
@@ -350,6 +358,7 @@ class AsyncFacts(AsyncLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
     ) -> list[Fact]: ...
     async def find(
         self,
@@ -366,6 +375,7 @@ class AsyncFacts(AsyncLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
     ) -> list[Fact]: ...
     async def conflicts(
         self,
@@ -375,6 +385,7 @@ class AsyncFacts(AsyncLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
     ) -> list[tuple[Fact, ...]]: ...
     async def add(
         self,
@@ -422,6 +433,7 @@ class AsyncGraph(AsyncLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
     ) -> Node: ...
@@ -434,6 +446,7 @@ class AsyncGraph(AsyncLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = 100,
@@ -447,6 +460,7 @@ class AsyncGraph(AsyncLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = 100,
@@ -463,6 +477,7 @@ class AsyncGraph(AsyncLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = 50,
@@ -479,6 +494,7 @@ class AsyncGraph(AsyncLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = 5,
@@ -491,6 +507,7 @@ class AsyncGraph(AsyncLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = 1000,
@@ -504,6 +521,7 @@ class AsyncGraph(AsyncLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = 50,
@@ -530,6 +548,7 @@ class AsyncGraph(AsyncLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = ...,
@@ -545,6 +564,7 @@ class AsyncGraph(AsyncLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = 60,
@@ -995,7 +1015,7 @@ class AsyncMemory:
         filters: Mapping[str, Any] | None = None,
         states: str | Iterable[str] | None = None,
         min_score: float | None = None,
-        min_trust: float = 0.0,
+        min_trust: float | None = None,
         time_weight: float | None = None,
         diversity: float = 0.0,
         include_shared: bool = False,
@@ -1011,7 +1031,7 @@ class AsyncMemory:
         max_tokens: int = 1500,
         now: datetime | None = None,
         include_shared: bool = False,
-        min_trust: float = 0.0,
+        min_trust: float | None = None,
         recall: bool = True,
         tokens: CountTokens | None = None,
     ) -> Context: ...

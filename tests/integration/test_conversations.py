@@ -192,11 +192,11 @@ def test_summaries_roll_up(memory: Memory, talks: Conversations) -> None:
 
 
 def test_what_a_summary_inherits(memory: Memory, talks: Conversations) -> None:
-    talks.append(journey(10), user_id="ana", session_id="s1", trust=0.3, agent_id="bot")
-    talks.append(journey(20, 10), user_id="ana", session_id="s1", agent_id="bot")
+    talks.append(journey(10), user_id="ana", session_id="s1", trust=0.7, agent_id="bot")
+    talks.append(journey(20, 10), user_id="ana", session_id="s1", trust=0.7, agent_id="bot")
     (segment,) = summaries(memory)
     sources = [link.memory for link in memory.related(segment.id, direction="out")]
-    assert segment.trust == 0.3
+    assert segment.trust == 0.7
     assert segment.importance == max(source.importance for source in sources)
     assert segment.agent_id == "bot"
     assert memory.search("Town3", user_id="ana", session_id="s1", kinds="summary")

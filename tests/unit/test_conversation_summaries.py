@@ -231,7 +231,7 @@ def test_a_name_never_runs_out_of_summaries() -> None:
         (source,) = add(talk.store, memory("said", kind=Kind.MESSAGE, session_id="s"))
         ids = IdMaker()
         deriving = Deriving(talk.store, talk.writer, talk.clock, ids)
-        draft = drafted(Level.DAY, [source], "A summary")
+        draft = drafted(Level.DAY, [source], "A summary", 1.0)
         for n in range(1_100):
             made = deriving.write(draft, "day", None)
             assert made is not None

@@ -29,6 +29,7 @@ class Agent:
     `model` is any `LanguageModel`; left out, the one that the memory's settings name, and without
     one (or with `offline`) nothing is answered and the answer shows what would have been sent.
     `max_tokens` is the context's budget, `max_answer_tokens` the model's (else its server's own).
+    The model sees nothing that is trusted less than `min_trust` (left out, the memory's setting).
     `persona` is written into the persona block if that is empty.
 
     >>> from remanence import Memory
@@ -50,6 +51,7 @@ class Agent:
         persona: str | None = None,
         tools: bool = True,
         max_steps: int = 8,
+        min_trust: float | None = None,
         offline: bool = False,
     ) -> None:
         self._memory = memory
@@ -58,11 +60,14 @@ class Agent:
         self._max_tokens = checked_budget(max_tokens)
         self._max_answer_tokens = max_answer_tokens
         self._max_steps = _checked_steps(max_steps)
+        self._min_trust = min_trust
         self._model = None if offline else model or memory.parts.model
         self._thread = Thread(memory, self.session_id, user_id, agent_id)
         if persona:
             self._begin_as(persona)
-        self._tools = MemoryTools(memory, **self._scope, session_id=self.session_id)
+        self._tools = MemoryTools(
+            memory, **self._scope, session_id=self.session_id, min_trust=min_trust
+        )
         self._with_tools = tools
         self._full = False
 
@@ -98,6 +103,7 @@ class Agent:
             **self._scope,
             session_id=self.session_id,
             max_tokens=self._max_tokens,
+            min_trust=self._min_trust,
         )
         visible = [item.id for item in context.part("recent").items]
         self._tools.refresh(visible=visible, recalled=_recalled(context))

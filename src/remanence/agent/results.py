@@ -8,7 +8,7 @@ from datetime import UTC
 
 from remanence.model.block import Block
 from remanence.model.memory import Kind, MemoryRecord
-from remanence.text.fences import Fence, fenced
+from remanence.text.fences import Fence, fenced, low_trust
 
 MOST_CHARACTERS = 1_000  # of one result; the best passage of a memory is shorter
 MOST_OF_A_NAME = 80
@@ -36,12 +36,13 @@ def told_line(record: MemoryRecord, text: str) -> str:
     shown = " ".join(text.split())
     if len(shown) > MOST_CHARACTERS:
         shown = f"{shown[:MOST_CHARACTERS]}…"
+    mark = low_trust(record.trust, record.role)
     when = f"{record.happened_at.astimezone(UTC):%Y-%m-%d %H:%M}"
     if record.kind is Kind.MESSAGE:
         name = _flat(record.speaker or record.role or "").replace(":", "")
-        return f"[{when}] {name or 'somebody'}: {shown}"
+        return f"{mark}[{when}] {name or 'somebody'}: {shown}"
     source = f" (source: {_flat(record.source)})" if record.source else ""
-    return f"[{when}] {shown}{source}"
+    return f"{mark}[{when}] {shown}{source}"
 
 
 def _flat(name: str) -> str:

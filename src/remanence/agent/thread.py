@@ -90,10 +90,11 @@ class Thread:
         A failure is none here: the extracted ones stand.
         """
         with suppress(RemanenceError):
-            summaries = self._summaries()
-            if summaries != self._refined:
-                self._refined = summaries
-                self._memory.conversations.summarise(**self._place, refine=True)
+            if self._summaries() != self._refined:
+                try:
+                    self._memory.conversations.summarise(**self._place, refine=True)
+                finally:
+                    self._refined = self._summaries()
 
     def _summaries(self) -> int:
         return self._memory.count(kinds=Kind.SUMMARY, **self._place)

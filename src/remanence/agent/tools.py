@@ -47,8 +47,10 @@ class MemoryTools:
         session_id: str | None = None,
         edit_shared: bool = False,
         author: str = SOURCE,
+        min_trust: float | None = None,
     ) -> None:
         self._memory = memory
+        self._min_trust = memory.settings.min_trust if min_trust is None else min_trust
         self._scope: dict[str, Any] = {"user_id": user_id, "agent_id": agent_id}
         self._session_id = session_id
         self._edit_shared = edit_shared
@@ -194,7 +196,9 @@ class MemoryTools:
         wanted = normalised(text)
         if any(is_echo(wanted, known) for known in self._recalled):
             return True
-        hits = self._memory.search(text[:MAX_QUERY], limit=LOOK_ALIKES, **self._scope)
+        asked = text[:MAX_QUERY]
+        # What somebody else planted keeps nothing from being remembered.
+        hits = self._memory.search(asked, limit=LOOK_ALIKES, min_trust=TRUST, **self._scope)
         return any(wanted in _forms(hit.memory) for hit in hits)
 
     # -- conversations
@@ -210,7 +214,7 @@ class MemoryTools:
             raise WrongCall("end_date lies before start_date; swap them.")
         found = self._memory.find(
             kinds=Kind.MESSAGE,
-            filters=SPOKEN,
+            filters={"and": [*SPOKEN["and"], {"field.trust": {"gte": self._min_trust}}]},
             since=since,
             until=until,
             limit=limit + 1,
@@ -222,7 +226,14 @@ class MemoryTools:
 
     def _searched(self, query: str, kinds: tuple[Kind, ...], limit: int, page: int) -> str:
         wanted = limit * page + 1 + len(self._visible)
-        hits = self._memory.search(query, kinds=kinds, filters=SPOKEN, limit=wanted, **self._scope)
+        hits = self._memory.search(
+            query,
+            kinds=kinds,
+            filters=SPOKEN,
+            limit=wanted,
+            min_trust=self._min_trust,
+            **self._scope,
+        )
         found = [(hit.memory, hit.passage) for hit in hits if hit.memory.id not in self._visible]
         return self._told(found[limit * (page - 1) :], limit, page)
 

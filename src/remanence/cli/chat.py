@@ -42,6 +42,10 @@ MaxTokens = Annotated[int, typer.Option("--max-tokens", help="budget of the cont
 ShowContext = Annotated[
     bool, typer.Option("--show-context", help="show what the context is made of")
 ]
+MinTrust = Annotated[
+    float | None,
+    typer.Option("--min-trust", min=0, max=1, help="show the model nothing trusted less than this"),
+]
 Offline = Annotated[bool, typer.Option("--offline", help="ask no model; show what it would get")]
 NoTools = Annotated[
     bool,
@@ -86,6 +90,7 @@ def _chat(
     url: Url = None,
     once: Once = None,
     max_tokens: MaxTokens = 4_000,
+    min_trust: MinTrust = None,
     show_context: ShowContext = False,
     offline: Offline = False,
     no_tools: NoTools = False,
@@ -118,8 +123,9 @@ def _chat(
                 session_id=session_id,
                 max_tokens=max_tokens,
                 tools=not no_tools,
+                min_trust=min_trust,
             )
-            chat = _Chat(memory, agent, user_id, agent_id, show_context)
+            chat = _Chat(memory, agent, user_id, agent_id, show_context, min_trust)
             if as_json:
                 answer(agent.ask(_said(str(said))), form, None, lambda _: None)
                 return
@@ -167,6 +173,7 @@ class _Chat:
     user_id: str | None
     agent_id: str | None
     show_context: bool
+    min_trust: float | None
     last: Answer | None = None
 
     def once(self, text: str) -> bool:
@@ -283,7 +290,9 @@ class _Chat:
     def _search(self, query: str) -> None:
         from remanence.cli.screens import note, show_hit
 
-        hits = self.memory.search(query, user_id=self.user_id, agent_id=self.agent_id)
+        hits = self.memory.search(
+            query, user_id=self.user_id, agent_id=self.agent_id, min_trust=self.min_trust
+        )
         for rank, hit in enumerate(hits, 1):
             show_hit(rank, hit)
         if not hits:

@@ -259,6 +259,7 @@ class RemoteConversations(RemoteLayer):
         user_id: str | None = None,
         max_messages: int | None = None,
         max_tokens: int | None = None,
+        min_trust: float | None = None,
     ) -> Window: ...
     def search(
         self,
@@ -271,11 +272,14 @@ class RemoteConversations(RemoteLayer):
         limit: int = 10,
         since: datetime | None = None,
         until: datetime | None = None,
+        min_trust: float | None = None,
     ) -> Hits: ...
     def summarise(
         self, session_id: str, *, user_id: str | None = None, refine: bool = True
     ) -> builtins.list[MemoryRecord]: ...
-    def summary(self, session_id: str, *, user_id: str | None = None) -> str: ...
+    def summary(
+        self, session_id: str, *, user_id: str | None = None, min_trust: float | None = None
+    ) -> str: ...
     def day(
         self,
         day: date | str,
@@ -283,6 +287,7 @@ class RemoteConversations(RemoteLayer):
         user_id: str | None = None,
         agent_id: str | None = None,
         refine: bool = True,
+        min_trust: float | None = None,
     ) -> MemoryRecord: ...
     def week(
         self,
@@ -291,6 +296,7 @@ class RemoteConversations(RemoteLayer):
         user_id: str | None = None,
         agent_id: str | None = None,
         refine: bool = True,
+        min_trust: float | None = None,
     ) -> MemoryRecord: ...
     def month(
         self,
@@ -299,6 +305,7 @@ class RemoteConversations(RemoteLayer):
         user_id: str | None = None,
         agent_id: str | None = None,
         refine: bool = True,
+        min_trust: float | None = None,
     ) -> MemoryRecord: ...
     def forget(
         self, session_id: str, *, user_id: str | None = None, erase: bool = False
@@ -344,6 +351,7 @@ class RemoteFacts(RemoteLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
     ) -> list[Fact]: ...
     def timeline(
         self,
@@ -355,6 +363,7 @@ class RemoteFacts(RemoteLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
     ) -> list[Fact]: ...
     def find(
         self,
@@ -371,6 +380,7 @@ class RemoteFacts(RemoteLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
     ) -> list[Fact]: ...
     def conflicts(
         self,
@@ -380,6 +390,7 @@ class RemoteFacts(RemoteLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
     ) -> list[tuple[Fact, ...]]: ...
     def add(
         self,
@@ -425,6 +436,7 @@ class RemoteGraph(RemoteLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
     ) -> Node: ...
@@ -437,6 +449,7 @@ class RemoteGraph(RemoteLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = 100,
@@ -450,6 +463,7 @@ class RemoteGraph(RemoteLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = 100,
@@ -466,6 +480,7 @@ class RemoteGraph(RemoteLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = 50,
@@ -482,6 +497,7 @@ class RemoteGraph(RemoteLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = 5,
@@ -494,6 +510,7 @@ class RemoteGraph(RemoteLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = 1000,
@@ -507,6 +524,7 @@ class RemoteGraph(RemoteLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = 50,
@@ -533,6 +551,7 @@ class RemoteGraph(RemoteLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = ...,
@@ -548,6 +567,7 @@ class RemoteGraph(RemoteLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = 60,
@@ -981,7 +1001,7 @@ class RemoteMemory:
         filters: Mapping[str, Any] | None = None,
         states: str | Iterable[str] | None = None,
         min_score: float | None = None,
-        min_trust: float = 0.0,
+        min_trust: float | None = None,
         time_weight: float | None = None,
         diversity: float = 0.0,
         include_shared: bool = False,
@@ -997,7 +1017,7 @@ class RemoteMemory:
         max_tokens: int = 1500,
         now: datetime | None = None,
         include_shared: bool = False,
-        min_trust: float = 0.0,
+        min_trust: float | None = None,
         recall: bool = True,
         tokens: CountTokens | None = None,
     ) -> Context: ...
@@ -1248,6 +1268,7 @@ class AsyncRemoteConversations(AsyncRemoteLayer):
         user_id: str | None = None,
         max_messages: int | None = None,
         max_tokens: int | None = None,
+        min_trust: float | None = None,
     ) -> Window: ...
     async def search(
         self,
@@ -1260,11 +1281,14 @@ class AsyncRemoteConversations(AsyncRemoteLayer):
         limit: int = 10,
         since: datetime | None = None,
         until: datetime | None = None,
+        min_trust: float | None = None,
     ) -> Hits: ...
     async def summarise(
         self, session_id: str, *, user_id: str | None = None, refine: bool = True
     ) -> builtins.list[MemoryRecord]: ...
-    async def summary(self, session_id: str, *, user_id: str | None = None) -> str: ...
+    async def summary(
+        self, session_id: str, *, user_id: str | None = None, min_trust: float | None = None
+    ) -> str: ...
     async def day(
         self,
         day: date | str,
@@ -1272,6 +1296,7 @@ class AsyncRemoteConversations(AsyncRemoteLayer):
         user_id: str | None = None,
         agent_id: str | None = None,
         refine: bool = True,
+        min_trust: float | None = None,
     ) -> MemoryRecord: ...
     async def week(
         self,
@@ -1280,6 +1305,7 @@ class AsyncRemoteConversations(AsyncRemoteLayer):
         user_id: str | None = None,
         agent_id: str | None = None,
         refine: bool = True,
+        min_trust: float | None = None,
     ) -> MemoryRecord: ...
     async def month(
         self,
@@ -1288,6 +1314,7 @@ class AsyncRemoteConversations(AsyncRemoteLayer):
         user_id: str | None = None,
         agent_id: str | None = None,
         refine: bool = True,
+        min_trust: float | None = None,
     ) -> MemoryRecord: ...
     async def forget(
         self, session_id: str, *, user_id: str | None = None, erase: bool = False
@@ -1333,6 +1360,7 @@ class AsyncRemoteFacts(AsyncRemoteLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
     ) -> list[Fact]: ...
     async def timeline(
         self,
@@ -1344,6 +1372,7 @@ class AsyncRemoteFacts(AsyncRemoteLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
     ) -> list[Fact]: ...
     async def find(
         self,
@@ -1360,6 +1389,7 @@ class AsyncRemoteFacts(AsyncRemoteLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
     ) -> list[Fact]: ...
     async def conflicts(
         self,
@@ -1369,6 +1399,7 @@ class AsyncRemoteFacts(AsyncRemoteLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
     ) -> list[tuple[Fact, ...]]: ...
     async def add(
         self,
@@ -1416,6 +1447,7 @@ class AsyncRemoteGraph(AsyncRemoteLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
     ) -> Node: ...
@@ -1428,6 +1460,7 @@ class AsyncRemoteGraph(AsyncRemoteLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = 100,
@@ -1441,6 +1474,7 @@ class AsyncRemoteGraph(AsyncRemoteLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = 100,
@@ -1457,6 +1491,7 @@ class AsyncRemoteGraph(AsyncRemoteLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = 50,
@@ -1473,6 +1508,7 @@ class AsyncRemoteGraph(AsyncRemoteLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = 5,
@@ -1485,6 +1521,7 @@ class AsyncRemoteGraph(AsyncRemoteLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = 1000,
@@ -1498,6 +1535,7 @@ class AsyncRemoteGraph(AsyncRemoteLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = 50,
@@ -1524,6 +1562,7 @@ class AsyncRemoteGraph(AsyncRemoteLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = ...,
@@ -1539,6 +1578,7 @@ class AsyncRemoteGraph(AsyncRemoteLayer):
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = 60,
@@ -1972,7 +2012,7 @@ class AsyncRemoteMemory:
         filters: Mapping[str, Any] | None = None,
         states: str | Iterable[str] | None = None,
         min_score: float | None = None,
-        min_trust: float = 0.0,
+        min_trust: float | None = None,
         time_weight: float | None = None,
         diversity: float = 0.0,
         include_shared: bool = False,
@@ -1988,7 +2028,7 @@ class AsyncRemoteMemory:
         max_tokens: int = 1500,
         now: datetime | None = None,
         include_shared: bool = False,
-        min_trust: float = 0.0,
+        min_trust: float | None = None,
         recall: bool = True,
         tokens: CountTokens | None = None,
     ) -> Context: ...

@@ -48,6 +48,7 @@ class Settings:
     cache_url: str = field(default="", repr=False)
     cache_ttl_s: float = 60.0
     session_ttl_s: float = 86_400.0
+    min_trust: float = 0.0
     window_messages: int = 40
     window_tokens: int = 3_000
     core_blocks: str = "persona=2048 human=2048 system=1024"
@@ -134,6 +135,7 @@ class Settings:
         _between("index_shards", self.index_shards, 0, 1024)
         _between("cache_ttl_s", self.cache_ttl_s, 0.1, 86_400)
         _between("session_ttl_s", self.session_ttl_s, 1, 366 * 86_400)
+        _between("min_trust", self.min_trust, 0, 1)
         _between("window_messages", self.window_messages, 2, 10_000)
         _between("window_tokens", self.window_tokens, 50, 10_000_000)
         _between("llm_timeout_s", self.llm_timeout_s, 0.1, 3600)
@@ -287,6 +289,8 @@ HELP: Mapping[str, str] = {
     "`rediss://…` or `redis+cluster://…`; empty: no cache",
     "cache_ttl_s": "how long a search result is kept; any write to what it covers ends it at once",
     "session_ttl_s": "how long a session and its working memory live after their last use",
+    "min_trust": "the least trust, 0 to 1, of what searches, prompts, facts and the graph show "
+    "where a call does not say; through a server only an admin may ask for less",
     "window_messages": "the short-term window: so many of the newest messages at most",
     "window_tokens": "the short-term window: so many tokens at most",
     "core_blocks": "the core blocks that everybody has, with their limits in characters",

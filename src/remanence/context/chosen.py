@@ -133,10 +133,10 @@ def messages_of(parts: Iterable[Chosen]) -> tuple[ChatMessage, ...]:
     parts = list(parts)
     system = text_of(part for part in parts if part.section.name != RECENT)
     said = [
-        entry.chat
+        entry.said
         for part in parts
         for entry in sorted(part.entries.values(), key=lambda entry: entry.place)
-        if entry.chat is not None
+        if entry.said is not None
     ]
     known = {call.get("id") for message in said for call in calls_in(message.get(CALLS))}
     heard = [message for message in said if message.get(CALL_ID) in {None, *known}]

@@ -14,6 +14,7 @@ from remanence.context.compose import compose
 from remanence.context.known import Asking, Known, speakers_of
 from remanence.context.neighbours import Neighbours
 from remanence.context.parts import (
+    by_user,
     core_section,
     facts_section,
     last_asked,
@@ -36,7 +37,7 @@ from remanence.model.conversation import Window
 from remanence.model.filter import Both, Compare
 from remanence.model.hit import Hits
 from remanence.model.knowledge import Fact
-from remanence.model.memory import Kind, MemoryRecord, State, unit_interval
+from remanence.model.memory import HALF, Kind, MemoryRecord, State, unit_interval
 from remanence.model.query import MAX_QUERY
 from remanence.model.scope import Reach
 from remanence.ports.store import Store
@@ -97,8 +98,9 @@ class Contexts:
     ) -> Context:
         """What goes into the prompt for a question, inside `max_tokens` by the counter `tokens`.
 
-        Without a query the last thing the user said in the session is the question. Nothing whose
-        trust is below `min_trust` is shown.
+        Without a query the last thing the user said in the session is the question. What is trusted
+        less than `min_trust` is as if it were not there; what is trusted less than by half is
+        marked.
         """
         budget, prices = checked_budget(max_tokens), Prices(tokens or count_tokens)
         trusted = unit_interval("min_trust", min_trust)
@@ -106,9 +108,8 @@ class Contexts:
         scope: dict[str, str | None] = {"user_id": user_id, "agent_id": agent_id}
         asking = truth_of("recall", recall)
         question = None if query is None else text_of("query", query, MAX_QUERY)
-        window = self._window(session_id, user_id)
-        turns = [turn for turn in window.messages if turn.trust >= trusted and _spoken(turn)]
-        summary = "" if self._doubted(session_id, user_id, trusted) else window.summary
+        window = self._window(session_id, user_id, trusted)
+        turns = [turn for turn in window.messages if _spoken(turn)]
         question = question or _last_said(turns)
         facts: Sequence[Fact] = ()
         lost: tuple[str, ...] = ()
@@ -118,12 +119,13 @@ class Contexts:
                 user_id=user_id,
                 agent_id=agent_id,
                 include_shared=include_shared,
+                min_trust=trusted,
             )
             try:
-                facts = self._facts(question, reach, now, turns, trusted)
+                facts = self._facts(question, reach, now, turns)
             except StoreCorrupt as error:
                 lost = (f"facts: {error}",)
-        others = self._others(scope, session_id, summary, turns, facts, trusted)
+        others = self._others(scope, session_id, window.summary, turns, facts, trusted)
         if question is None or not asking:
             return compose(others, prices, budget)
         more: dict[str, Any] = {
@@ -153,55 +155,39 @@ class Contexts:
         reach: Reach,
         now: datetime | None,
         turns: Sequence[MemoryRecord],
-        trusted: float,
     ) -> list[Fact]:
-        said = [turn.speaker for turn in turns if _by_user(turn)]
-        said = said or [self._usual_speaker(reach, trusted)]
+        said = [turn.speaker for turn in turns if by_user(turn)]
+        said = said or [self._usual_speaker(reach)]
         return self._known.facts(
             Asking(
                 question=question,
                 reach=reach,
                 now=self._clock.now() if now is None else moment_of("now", now),
                 speakers=speakers_of(said, reach.user_id),
-                min_trust=trusted,
             )
         )
 
-    def _usual_speaker(self, reach: Reach, trusted: float) -> str | None:
+    def _usual_speaker(self, reach: Reach) -> str | None:
         """Who spoke last as the user, in any session, of those that are trusted."""
         where = Both(
             (
                 Compare("state", "eq", State.ACTIVE, field=True),
-                Compare("trust", "gte", trusted, field=True),
                 Compare("kind", "eq", Kind.MESSAGE, field=True),
                 Compare("role", "eq", "user", field=True),
+                Compare("trust", "gte", HALF, field=True),
             )
         )
-        own = Reach(tenant=self._tenant, user_id=reach.user_id)
+        own = Reach(tenant=self._tenant, user_id=reach.user_id, min_trust=reach.min_trust)
         found = self._store.find(own, where, limit=1) if reach.user_id is not None else []
         return found[0].speaker if found else None
 
-    def _window(self, session_id: str | None, user_id: str | None) -> Window:
+    def _window(self, session_id: str | None, user_id: str | None, trusted: float) -> Window:
         if session_id is None:
             return NOTHING
         try:
-            return self._conversations.window(session_id, user_id=user_id)
+            return self._conversations.window(session_id, user_id=user_id, min_trust=trusted)
         except NotFound:
             return NOTHING
-
-    def _doubted(self, session_id: str | None, user_id: str | None, trusted: float) -> bool:
-        """Whether a summary of the session was made of something that is trusted less."""
-        if session_id is None or not trusted:
-            return False
-        where = Both(
-            (
-                Compare("state", "eq", State.ACTIVE, field=True),
-                Compare("kind", "eq", Kind.SUMMARY, field=True),
-                Compare("trust", "lt", trusted, field=True),
-            )
-        )
-        reach = Reach(tenant=self._tenant, user_id=user_id, session_id=session_id)
-        return bool(self._store.find(reach, where, limit=1))
 
     def _others(
         self,
@@ -235,10 +221,6 @@ class Contexts:
 def _spoken(turn: MemoryRecord) -> bool:
     """Whether a turn is more than memory's own tools at work, which the blocks tell already."""
     return turn.metadata.get(OF_MEMORY) is not True
-
-
-def _by_user(turn: MemoryRecord) -> bool:
-    return turn.role in (None, "user")
 
 
 def _last_said(turns: Sequence[MemoryRecord]) -> str | None:

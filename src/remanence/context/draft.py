@@ -175,7 +175,7 @@ class Draft:
         if part.section.run or entry.id in part.entries:
             return entry.id in part.entries
         return (entry.memory and entry.id in self._holders) or (
-            entry.gist != "" and self._gists[entry.gist] > 0
+            entry.same_as != "" and self._gists[entry.same_as] > 0
         )
 
     def _fitted(self, part: Chosen, entry: Entry, room: int) -> bool:
@@ -207,14 +207,14 @@ class Draft:
                 self._drop(other, entry.id)
             self._holders[entry.id] = part
         part.add(entry)
-        self._gists[entry.gist] += 1
+        self._gists[entry.same_as] += 1
 
     def _drop_last(self, part: Chosen) -> Entry:
         return self._drop(part, next(reversed(part.entries)))
 
     def _drop(self, part: Chosen, id: str) -> Entry:
         entry = part.remove(id)
-        self._gists[entry.gist] -= 1
+        self._gists[entry.same_as] -= 1
         if entry.memory:
             del self._holders[id]
         return entry

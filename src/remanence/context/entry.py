@@ -21,11 +21,13 @@ class Entry:
     """One thing with its place. `heading` is printed once above the entries that share it.
 
     `gist` is what makes two entries the same to a reader; entries in `along` make no sense
-    without this one and are taken with it where there is room.
+    without this one and are taken with it where there is room. A `mark` stands before all else,
+    is never cut, and is of one line with the body, so that nothing in the body can end it.
     """
 
     id: str
     body: str
+    mark: str = ""
     prefix: str = ""
     suffix: str = ""
     reason: str | Callable[[], str] = ""
@@ -42,7 +44,19 @@ class Entry:
     @property
     def text(self) -> str:
         """The entry as it is printed."""
-        return self.prefix + self.body + self.suffix
+        return self.mark + self.prefix + self.body + self.suffix
+
+    @property
+    def same_as(self) -> str:
+        """The gist; what is marked says nothing of what is not."""
+        return f"{self.mark}{self.gist}" if self.gist else ""
+
+    @property
+    def said(self) -> Mapping[str, Any] | None:
+        """The entry as a chat message, if it is one."""
+        if self.chat is None or not self.mark:
+            return self.chat
+        return {**self.chat, "content": f"{self.mark}{self.prefix}{self.chat['content']}"}
 
     @property
     def why(self) -> str:

@@ -44,7 +44,6 @@ class Asking:
     reach: Reach
     now: datetime
     speakers: tuple[str, ...] = ()
-    min_trust: float = 0.0
 
 
 class Known:
@@ -86,7 +85,7 @@ class Known:
         worth = FURTHER if further else 1.0
         for one in known:
             for fact in one.facts:
-                if fact.trust >= asking.min_trust and fact.id not in found:
+                if fact.id not in found:
                     found[fact.id] = (worth * wanted.closeness(fact), fact)
 
     def _named(self, asking: Asking) -> list[Entity]:

@@ -44,8 +44,8 @@ class Neighbours:
         self._views = views
         self._tenant = tenant
 
-    def around(self, records: Iterable[MemoryRecord]) -> dict[str, Around]:
-        """The turns around each message of a conversation, by its id."""
+    def around(self, records: Iterable[MemoryRecord], min_trust: float = 0.0) -> dict[str, Around]:
+        """The turns around each message of a conversation, by its id, of those that are trusted."""
         by_partition: defaultdict[int, list[tuple[str, int]]] = defaultdict(list)
         for record in records:
             if record.kind is Kind.MESSAGE and record.session_id is not None:
@@ -54,11 +54,13 @@ class Neighbours:
                     by_partition[found[0]].append((record.id, found[1]))
         read: dict[str, Around] = {}
         for partition, members in by_partition.items():
-            read |= self._read(partition, members)
+            read |= self._read(partition, members, min_trust)
         return read
 
-    def _read(self, partition: int, members: Sequence[tuple[str, int]]) -> dict[str, Around]:
-        columns = self._views.columns(partition)
+    def _read(
+        self, partition: int, members: Sequence[tuple[str, int]], min_trust: float
+    ) -> dict[str, Around]:
+        columns = self._views.columns(partition, min_trust)
         rows = columns.rows_of(np.array([key for _, key in members], np.int64))
         known = rows >= 0
         pairs = np.full((len(members), 2), -1, np.int64)

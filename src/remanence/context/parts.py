@@ -16,9 +16,9 @@ from remanence.layers.blocks.rendering import Shown, opening, shown
 from remanence.layers.conversation.chat import as_chat
 from remanence.model.block import Block
 from remanence.model.knowledge import Fact, Standing
-from remanence.model.memory import MemoryRecord
+from remanence.model.memory import HALF, MemoryRecord
 from remanence.model.session import Session, WorkingItem
-from remanence.text.fences import Fence, disarmed
+from remanence.text.fences import Fence, disarmed, low_trust
 
 # Blanks beyond these say nothing and cost tokens; code is not indented so far.
 _WIDE = re.compile(r"[^\S\n]{40,}|\s{80,}")
@@ -55,16 +55,21 @@ def state_section(session: Session | None, working: Iterable[WorkingItem]) -> Se
     """The session's data by key, then what the task has in mind, the important first."""
     data: Mapping[str, Any] = {} if session is None else session.data
     entries = [_value(f"session.{key}", key, data[key], "session data") for key in sorted(data)]
-    items = sorted(working, key=lambda item: (-(item.importance or 0.0), item.key))
+    items = sorted(working, key=_rank)
     entries += [_noted(item) for item in items]
     placed = tuple(entry.placed((place,)) for place, entry in enumerate(entries))
     return Section(name=STATE, fence=Fence.STATE, entries=placed)
 
 
+def _rank(item: WorkingItem) -> tuple[bool, float, str]:
+    """The important first, after all that is trusted by half."""
+    return item.trust < HALF, -(item.importance or 0.0), item.key
+
+
 def _noted(item: WorkingItem) -> Entry:
     """An item of working memory; of a promoted one the memory says the same."""
     entry = _value(f"working.{item.key}", item.key, item.value, "working memory")
-    return replace(entry, gist=entry.text)
+    return replace(entry, gist=entry.text, mark=low_trust(item.trust))
 
 
 def _value(id: str, key: str, value: Any, why: str) -> Entry:
@@ -98,6 +103,7 @@ def _fact(fact: Fact) -> Entry:
     text = flat(fact.text) + (f" ({told})" if told else "")
     return Entry(
         id=fact.id,
+        mark=low_trust(fact.trust),
         body=text,
         reason="known fact",
         at=fact.valid_from or fact.recorded_at,
@@ -113,29 +119,41 @@ def recalled_section(entries: Sequence[Entry]) -> Section:
 def recent_section(turns: Sequence[MemoryRecord]) -> Section:
     """The last turns of the session, given oldest first.
 
-    What the user said last is worth the most, then the newest.
+    What the user said last is worth the most, then the newest; what is trusted less than by half
+    takes no room from the rest.
     """
     entries = [_turn(turn, place) for place, turn in enumerate(turns)]
     asked = last_asked(turns)
     first = [] if asked is None else [entries.pop(asked)]
-    entries = first + entries[::-1]
+    entries.reverse()
+    entries = first + sorted(entries, key=lambda entry: bool(entry.mark))
     return Section(name=RECENT, fence=Fence.TURNS, entries=tuple(entries), run=True)
 
 
 def last_asked(turns: Sequence[MemoryRecord]) -> int | None:
-    """The place of what the user said last."""
-    places = (n for n in reversed(range(len(turns))) if turns[n].role in (None, "user"))
-    return next(places, None)
+    """The place of what the user said last; only where nobody is trusted by half, of anybody's."""
+    there = [n for n, turn in enumerate(turns) if turn.role in (None, "user")]
+    trusted = [n for n in there if by_user(turns[n])]
+    if trusted or any(turn.trust >= HALF for turn in turns):
+        return trusted[-1] if trusted else None
+    return there[-1] if there else None
+
+
+def by_user(turn: MemoryRecord) -> bool:
+    """Whether a turn is to be taken for the user's own."""
+    return turn.role in (None, "user") and turn.trust >= HALF
 
 
 def _turn(turn: MemoryRecord, place: int) -> Entry:
-    chat = as_chat(turn)
+    chat, mark = as_chat(turn), low_trust(turn.trust, turn.role)
     if chat["content"]:
-        chat["content"] = _WIDE.sub(" ", chat["content"])
+        chat["content"] = flat(chat["content"]) if mark else _WIDE.sub(" ", chat["content"])
+    body = disarmed("\n  ".join(_WIDE.sub(" ", turn.text).splitlines()))
     return Entry(
         id=turn.id,
+        mark=mark,
         prefix=f"{flat(who(turn) or 'user')}: ",
-        body=disarmed("\n  ".join(_WIDE.sub(" ", turn.text).splitlines())),
+        body=flat(turn.text) if mark else body,
         reason="recent turn",
         at=turn.happened_at,
         source=turn.session_id,

@@ -13,6 +13,7 @@ from remanence.context.neighbours import ALONE, Around, hangs, needed
 from remanence.layers.working import SOURCE as WORKING
 from remanence.model.hit import Hit
 from remanence.model.memory import MemoryRecord
+from remanence.text.fences import low_trust
 from remanence.zones import placed
 
 # Only the best hits bring the turns around them along.
@@ -96,6 +97,7 @@ def _entry(
 ) -> Entry:
     return Entry(
         id=record.id,
+        mark=low_trust(record.trust, record.role),
         prefix=mark + _opening(who(record)),
         body=flat(excerpt(passage, wanted)),
         reason=why,

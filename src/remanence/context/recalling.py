@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
+from functools import partial
 
 from remanence.context.chosen import Chosen, Prices
 from remanence.context.compose import compose
@@ -71,7 +72,8 @@ class Recalling:
 
     def _entries(self, asked: Asked, hits: Sequence[Hit]) -> tuple[Entry, ...]:
         wanted = query_terms(asked.question)
-        return recalled_entries(hits, self._neighbours.around, wanted, asked.min_trust, asked.zone)
+        around = partial(self._neighbours.around, min_trust=asked.min_trust)
+        return recalled_entries(hits, around, wanted, asked.min_trust, asked.zone)
 
     def _fresh(self, asked: Asked, hits: Sequence[Hit]) -> list[Hit]:
         """Hits that say something: not the question, a tool's call, a summary of what is shown."""

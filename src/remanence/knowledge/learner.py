@@ -34,6 +34,8 @@ UNHEARD = frozenset({"assistant", "system", "tool", "function", "developer"})
 NO_NAMES = UNHEARD | {"ai", "bot", "chatbot", "chatgpt", "gpt", "llm", "model", "agent"}
 RETOLD = 0.6  # trust in what a named assistant says: it knows it from somebody else
 TICK = timedelta(microseconds=1)
+# How far whoever spoke of somebody is trusted, and whom they spoke of.
+Heard = tuple[float, Named]
 RECENT = 3  # people last spoken of, whom "she" may mean in the next message
 
 
@@ -100,7 +102,7 @@ class Learner:
         if not (self._entities or self._relations):
             return []
         refused: Counter[str] = Counter()
-        recent: dict[str | None, list[Named]] = {}
+        recent: dict[str | None, list[Heard]] = {}
         readings = [self._reading(record, recent, refused) for record in records]
         found = [
             self._learnt(record, reading)
@@ -113,20 +115,21 @@ class Learner:
     def _reading(
         self,
         record: MemoryRecord,
-        recent: dict[str | None, list[Named]],
+        recent: dict[str | None, list[Heard]],
         refused: Counter[str],
     ) -> Reading:
         reason = unheard(record)
         if reason is not None:
             refused[reason] += 1
             return Reading()
-        known = recent.get(record.session_id, []) if record.session_id else []
+        heard = recent.get(record.session_id, []) if record.session_id else []
+        known = [name for trust, name in heard if trust >= record.trust][-RECENT:]
         reading = self.read(
             record.text, speaker=speaker_of(record), at=record.happened_at, recent=known
         )
         refused.update(reading.refused)
         people = [name for name in reading.names if name.type == EntityType.PERSON]
-        recent[record.session_id] = [*known, *people][-RECENT:]
+        recent[record.session_id] = _lately([*heard, *((record.trust, one) for one in people)])
         return reading
 
     def _learnt(self, record: MemoryRecord, reading: Reading) -> Learnt:
@@ -150,6 +153,15 @@ def _rules() -> Reader:
     from remanence.knowledge.extract.reading import read
 
     return read
+
+
+def _lately(heard: Sequence[Heard]) -> list[Heard]:
+    """The last few that anybody may mean: the less trusted push out none of the more trusted."""
+    kept: list[Heard] = []
+    for trust, name in reversed(heard):
+        if sum(other >= trust for other, _ in kept) < RECENT:
+            kept.append((trust, name))
+    return kept[::-1]
 
 
 def _in_order(records: Iterable[MemoryRecord]) -> Iterator[MemoryRecord]:

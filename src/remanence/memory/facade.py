@@ -144,6 +144,7 @@ class Memory(OpenMemory):
                 told, Asked(by=By.FILTERS, filters=("session_id",))
             ),
             zones=parts.zones,
+            min_trust=self.settings.min_trust,
         )
 
     @property
@@ -156,6 +157,7 @@ class Memory(OpenMemory):
             self._clock,
             self._new_id,
             self.settings.one_at_a_time,
+            min_trust=self.settings.min_trust,
             writer=parts.writer,
             learner=parts.learner,
             model=parts.model,
@@ -168,7 +170,13 @@ class Memory(OpenMemory):
         if self._graph is None:
             single = self.settings.one_at_a_time
             self._graph = Graph(
-                store, self.tenant, self._clock, self._new_id, self._vectors, single
+                store,
+                self.tenant,
+                self._clock,
+                self._new_id,
+                self._vectors,
+                single,
+                self.settings.min_trust,
             )
         return self._graph
 
@@ -485,7 +493,7 @@ class Memory(OpenMemory):
         filters: Mapping[str, Any] | None = None,
         states: str | Iterable[str] | None = None,
         min_score: float | None = None,
-        min_trust: float = 0.0,
+        min_trust: float | None = None,
         time_weight: float | None = None,
         diversity: float = 0.0,
         include_shared: bool = False,
@@ -496,7 +504,8 @@ class Memory(OpenMemory):
         `since`/`until` bound when it happened; `as_of` leaves out what happened later. `known_at`
         asks the memory as it was: without what was learned later, each with the text, state and
         fields of then, which is what conditions are about too. `now` is what "last May" or
-        "yesterday" count from.
+        "yesterday" count from. With `min_trust` it is as if nothing that is trusted less had been
+        written; left out, it is what the setting says.
         """
         arguments = {n: v for n, v in locals().items() if n not in ("self", "query")}
         hits = self._hits(query, **arguments)
@@ -513,16 +522,19 @@ class Memory(OpenMemory):
         max_tokens: int = 1500,
         now: datetime | None = None,
         include_shared: bool = False,
-        min_trust: float = 0.0,
+        min_trust: float | None = None,
         recall: bool = True,
         tokens: CountTokens | None = None,
     ) -> Context:
         """What goes into the prompt: blocks, state, summary, recalled memories and recent turns.
 
         Never more than `max_tokens`, counted by `tokens` (an estimate that leans upwards when left
-        out). Without a query, the last thing the user said in the session is what is asked.
+        out). Without a query, the last thing the user said in the session is what is asked. What
+        is trusted less than by half is marked, and what is trusted less than `min_trust` (left
+        out, the setting) is as if it were not there.
         """
         given = {n: v for n, v in locals().items() if n not in ("self", "query")}
+        given["min_trust"] = self._least(min_trust)
         best: list[str] = []
 
         def hits(asked: str, **arguments: Any) -> Hits:
@@ -778,11 +790,15 @@ class Memory(OpenMemory):
 
     def _query(self, text: str, arguments: Mapping[str, Any]) -> Query:
         user_id = arguments.get("user_id")
-        asked = query_of(text, tenant=self.tenant, clock_now=self._clock.now(), **arguments)
+        given = {**arguments, "min_trust": self._least(arguments.get("min_trust"))}
+        asked = query_of(text, tenant=self.tenant, clock_now=self._clock.now(), **given)
         zone = self.settings.zone
         if isinstance(user_id, str) and may_hold_time(text):  # else its zone is of no interest
             zone = self.parts.zones.of(self.tenant, user_id)
         return asked if zone is UTC else replace(asked, now=placed(asked.now, zone))
+
+    def _least(self, min_trust: float | None) -> float:
+        return self.settings.min_trust if min_trust is None else min_trust
 
     def _believed_now(self) -> datetime:
         everyone = self._reach(all_users=True)

@@ -38,6 +38,14 @@ class State(StrEnum):
     QUARANTINED = "quarantined"
 
 
+# What is trusted less than by half is marked where it is shown, and takes nothing from the rest.
+HALF = 0.5
+# The levels of trust that what is made of memories is made at, the highest first.
+LEVELS = tuple(tenth / 10 for tenth in range(10, -1, -1))
+# What somebody wrote who may not speak for the user, the assistant or the system.
+GUEST = "guest"
+
+
 def unit_interval(what: str, value: float) -> float:
     """The value as a float between 0 and 1, or `InvalidInput`."""
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -45,6 +53,11 @@ def unit_interval(what: str, value: float) -> float:
     if not 0 <= value <= 1:
         raise InvalidInput(f"{what} must lie between 0 and 1; got {value!r:.40}.")
     return float(value)
+
+
+def level_of(trust: float) -> float:
+    """The level of trust that something trusted so far belongs to."""
+    return next(level for level in LEVELS if trust >= level)
 
 
 def same_json(one: Metadata, other: Metadata) -> bool:

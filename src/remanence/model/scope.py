@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from remanence.errors import InvalidInput
+from remanence.model.memory import unit_interval
 
 MAX_NAME = 256
 # Names in Persian, Sinhala or emoji hold these two, though Python calls them unprintable.
@@ -45,7 +46,8 @@ class Reach:
     """What a read may see, inside one tenant. Agent and session left out mean *any*.
 
     `user_id` left out means the memories that belong to no user; `include_shared` adds those to a
-    user's own; `all_users` means every user of the tenant.
+    user's own; `all_users` means every user of the tenant. What is trusted less than `min_trust`
+    is not there.
     """
 
     tenant: str
@@ -54,12 +56,14 @@ class Reach:
     session_id: str | None = None
     include_shared: bool = False
     all_users: bool = False
+    min_trust: float = 0.0
 
     def __post_init__(self) -> None:
         check_name("tenant", self.tenant)
         check_name("user_id", self.user_id)
         check_name("agent_id", self.agent_id)
         check_name("session_id", self.session_id)
+        unit_interval("min_trust", self.min_trust)
         for name in ("include_shared", "all_users"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidInput(f"{name} must be True or False.")

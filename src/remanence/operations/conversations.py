@@ -14,6 +14,7 @@ from remanence.operations.layer_responses import Conversations, Wording
 from remanence.operations.operation import Answer, Group, Scoping, given, of_layer, where_erasing
 from remanence.operations.remembering import QUARANTINED, RETRY
 from remanence.operations.responses import Found, Memories, all_untouched
+from remanence.operations.scopes import ABOUT_TRUST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +78,7 @@ class Windowed(Of):
 
     max_messages: int | None = given("so many messages at most; else the setting")
     max_tokens: int | None = given("so many tokens at most; else the setting")
+    min_trust: float | None = given(ABOUT_TRUST)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +93,14 @@ class Search:
     limit: int = given("how many at most", 10, short="-k")
     since: datetime | None = given("said at or after this moment")
     until: datetime | None = given("said before this moment")
+    min_trust: float | None = given(ABOUT_TRUST)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary(Of):
+    """A conversation, as far as it is trusted."""
+
+    min_trust: float | None = given(ABOUT_TRUST)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +118,7 @@ class Day:
     user_id: str | None = given("the user whose day it was", short="-u")
     agent_id: str | None = given("only what this agent took part in", short="-a")
     refine: bool = given("let the language model rewrite, where one is set", True)
+    min_trust: float | None = given(ABOUT_TRUST)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +210,7 @@ CONVERSATIONS = (
     _operation(
         "conversations.summary",
         "Show the rolling summary of a conversation.",
-        request=Of,
+        request=Summary,
         response=Wording,
         writes=False,
         wrap=lambda text: Wording(text=text),

@@ -12,7 +12,7 @@ from remanence.model.knowledge import Fact
 from remanence.operations.knowledge_responses import Conflicts, Facts, Read, Refused
 from remanence.operations.operation import Answer, Group, Scoping, given, of_layer, where_erasing
 from remanence.operations.responses import Count
-from remanence.operations.scopes import Place
+from remanence.operations.scopes import ABOUT_TRUST, Place
 
 ABOUT_TIME = "a date such as 2024-03-05, 2024-03 or 2024, or a moment"
 
@@ -84,6 +84,7 @@ class Asked(Place):
     """Whose facts, and as of when."""
 
     include_shared: bool = given("also see what belongs to no user", False)
+    min_trust: float | None = given(ABOUT_TRUST)
     as_of: datetime | None = given("what was true then; now when left out")
     known_at: datetime | None = given("as it was believed then")
 
@@ -106,6 +107,7 @@ class Timeline(Place):
     entity: str = given("a name", ..., positional=True)
     predicate: str | None = given("only this predicate", positional=True)
     include_shared: bool = given("also see what belongs to no user", False)
+    min_trust: float | None = given(ABOUT_TRUST)
     known_at: datetime | None = given("as it was believed then")
 
 
@@ -126,6 +128,7 @@ class Disputed(Place):
     """Whose facts."""
 
     include_shared: bool = given("also see what belongs to no user", False)
+    min_trust: float | None = given(ABOUT_TRUST)
     known_at: datetime | None = given("as it was believed then")
 
 

@@ -28,7 +28,7 @@ from remanence.operations.operation import (
     where_erasing,
 )
 from remanence.operations.responses import Count
-from remanence.operations.scopes import Place
+from remanence.operations.scopes import ABOUT_TRUST, Place
 
 NAME = "a name; an alias will do"
 TYPE = "person, place, organisation, thing, event, topic or your own word"
@@ -39,6 +39,7 @@ class Asked(Place):
     """Whose graph, and as of when."""
 
     include_shared: bool = given("also see what belongs to no user", False)
+    min_trust: float | None = given(ABOUT_TRUST)
     as_of: datetime | None = given("what was true then")
     known_at: datetime | None = given("by what was known then")
 

@@ -11,7 +11,7 @@ from remanence.model.hit import WhyNot
 from remanence.model.memory import MemoryRecord
 from remanence.operations.operation import Answer, Group, Operation, Scoping, arguments, given
 from remanence.operations.responses import Count, Found, History, Memories, Similarity
-from remanence.operations.scopes import Conditions, Place
+from remanence.operations.scopes import ABOUT_TRUST, Conditions, Place
 
 if TYPE_CHECKING:
     from remanence.memory import Memory
@@ -27,7 +27,7 @@ class Search(Conditions):
     known_at: datetime | None = given("leave out what was learned later")
     now: datetime | None = given('what "yesterday" or "last May" count from')
     min_score: float | None = given("leave out hits below this score")
-    min_trust: float = given("leave out memories trusted less than this", 0.0)
+    min_trust: float | None = given(ABOUT_TRUST)
     time_weight: float | None = given("how fast recency fades, per day")
     diversity: float = given("0 to 1: how much near repetitions give way", 0.0)
 
@@ -40,7 +40,7 @@ class Bridge(Place):
     max_tokens: int = given("so many tokens at most", 1500, short="-n")
     now: datetime | None = given('what "yesterday" or "last May" count from')
     include_shared: bool = given("also recall what belongs to no user", False)
-    min_trust: float = given("leave out memories trusted less than this", 0.0)
+    min_trust: float | None = given(ABOUT_TRUST)
     recall: bool = given("search the memories too", True)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from remanence.operations.operation import given
 
+ABOUT_TRUST = "as if nothing trusted less than this had been written; else the setting"
 KINDS = "message, episodic, semantic, procedural, reflection or summary"
 
 

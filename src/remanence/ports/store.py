@@ -87,6 +87,7 @@ class Tie(NamedTuple):
     predicate: str
     object: int
     key: int
+    trust: float = 1.0
 
 
 class Archive(Protocol):
@@ -320,7 +321,8 @@ class Knowledge(Protocol):
         offset: int = 0,
     ) -> list[Entity]:
         """Entities in reach by folded name, ties by id; all of the users' own if no agent or
-        session is asked for, else those that a claim or a mention in reach speaks of.
+        session is asked for, else those that a claim or a mention in reach speaks of. Where a
+        trust is asked for, those, and whatever is `given`.
 
         `prefix` is how the folded name begins, letter by letter (no pattern)."""
 

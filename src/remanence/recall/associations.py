@@ -22,6 +22,7 @@ from remanence.text.words import is_stop_word
 
 Numbers = NDArray[np.int64]
 Pairs = NDArray[np.int64]  # (n, 2), each once
+Ties = NDArray[np.void]
 
 DECAY = 0.5
 # Who is spoken of in more than one of so many memories leads everywhere, which is nowhere.
@@ -31,6 +32,7 @@ FEW = 20
 PAIR_BYTES = 32
 # What the feed says when knowledge changed that no memory holds.
 NO_MEMORY = 0
+_TIE = [("subject", np.int64), ("object", np.int64), ("key", np.int64), ("trust", np.float64)]
 NOTHING: tuple[Keys, FloatArray] = np.zeros(0, np.int64), np.zeros(0, np.float32)
 
 
@@ -42,11 +44,13 @@ class Associations:
     number: dict[int, int]  # the lexicon's number for the store's
     spoken: Pairs  # (memory, name)
     tied: Pairs  # (name, name), in both directions
+    ties: Ties  # what claims say, with the memory that says so
 
     @property
     def nbytes(self) -> int:
         """What it takes in memory."""
-        return PAIR_BYTES * len(self.spoken) + self.tied.nbytes + self.lexicon.nbytes
+        tied = self.tied.nbytes + self.ties.nbytes
+        return PAIR_BYTES * len(self.spoken) + tied + self.lexicon.nbytes
 
     @cached_property
     def _by_name(self) -> Pairs:
@@ -105,12 +109,31 @@ def associations_of(source: KnowledgeSource, partition: int) -> Associations:
     """All that the store knows of a partition."""
     lexicon = Lexicon()
     number = _numbered(lexicon, source.names(partition))
-    ties = [(t.subject, t.object, t.key) for t in source.ties(partition)]
-    known = [(number[a], number[b], key) for a, b, key in ties if a in number and b in number]
+    known = [
+        (number[t.subject], number[t.object], t.key, t.trust)
+        for t in source.ties(partition)
+        if t.subject in number and t.object in number
+    ]
     spoken = ((key, number[n]) for key, n in source.mentioned(partition) if n in number)
-    told = ((key, name) for a, b, key in known if key for name in (a, b))
-    tied = (pair for a, b, _ in known for pair in ((a, b), (b, a)))
-    return Associations(lexicon, number, _pairs(chain(spoken, told)), _pairs(tied))
+    told = ((key, name) for a, b, key, _ in known if key for name in (a, b))
+    ties = np.array(known, _TIE)
+    return Associations(lexicon, number, _pairs(chain(spoken, told)), _both_ways(ties), ties)
+
+
+def trusted(held: Associations, keys: Keys, least: float) -> Associations:
+    """What is left of the associations where only these (ascending) memories count.
+
+    Of claims that no memory holds, those that are trusted at least so far.
+    """
+    spoken = held.spoken[np.isin(held.spoken[:, 0], keys)]
+    told = np.isin(held.ties["key"], keys) | (held.ties["key"] == NO_MEMORY)
+    ties = held.ties[told & (held.ties["trust"] >= least)]
+    return Associations(held.lexicon, held.number, spoken, _both_ways(ties), ties)
+
+
+def _both_ways(ties: Ties) -> Pairs:
+    there = np.column_stack([ties["subject"], ties["object"]])
+    return _unique(np.concatenate([there, there[:, ::-1]]))
 
 
 def moved(
@@ -126,7 +149,8 @@ def moved(
     stay = held.spoken[~np.isin(held.spoken[:, 0], keys)]
     spoken = _pairs((key, held.number[n]) for key, n in fresh)
     joined = np.concatenate([stay, spoken])
-    return Associations(held.lexicon, held.number, joined[np.lexsort(joined.T[::-1])], held.tied)
+    ordered = joined[np.lexsort(joined.T[::-1])]
+    return Associations(held.lexicon, held.number, ordered, held.tied, held.ties)
 
 
 def _numbered(lexicon: Lexicon, names: Iterable[Name]) -> dict[int, int]:
@@ -135,7 +159,10 @@ def _numbered(lexicon: Lexicon, names: Iterable[Name]) -> dict[int, int]:
 
 def _pairs(pairs: Iterable[tuple[int, int]]) -> Pairs:
     """Ascending, each once; no Python object stays for any of them."""
-    found = np.fromiter(chain.from_iterable(pairs), np.int64).reshape(-1, 2)
+    return _unique(np.fromiter(chain.from_iterable(pairs), np.int64).reshape(-1, 2))
+
+
+def _unique(found: Pairs) -> Pairs:
     found = found[np.lexsort(found.T[::-1])]
     return found[np.append(True, (found[1:] != found[:-1]).any(axis=1))] if len(found) else found
 

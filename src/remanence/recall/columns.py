@@ -193,6 +193,34 @@ def _apart(lexicons: Lexicons, traits: Iterable[Trait]) -> Lexicons:
     return replace(lexicons, speakers=speakers)
 
 
+def trusted(columns: Columns, least: float) -> Columns:
+    """The columns as if nothing that is trusted less had ever been written, names included."""
+    keep = columns.trust >= np.float32(least)
+    if keep.all():
+        return columns
+    kept = {name: getattr(columns, name)[keep] for name in _DTYPES}
+    named = columns.lexicons
+    sessions = _renamed(named.sessions, kept, "session", "place")
+    speakers = _renamed(named.speakers, kept, "speaker")
+    return _ordered(kept, Lexicons(sessions, speakers, _renamed(named.agents, kept, "agent")))
+
+
+def _renamed(names: Lexicon, kept: dict[str, NDArray[Any]], *columns: str) -> Lexicon:
+    """The names that are left, numbered in the order in which memories brought them."""
+    numbers = np.concatenate([kept[column] for column in columns])
+    newest = np.concatenate([kept["key"]] * len(columns))
+    order = np.argsort(newest, kind="stable")
+    found, first = np.unique(numbers[order], return_index=True)
+    found = found[np.argsort(first)]
+    lexicon = Lexicon()
+    renumbered = np.full(len(names.names) + 1, ALONE, np.int32)  # the last stands for none
+    for old in found[found != ALONE].tolist():
+        renumbered[old] = lexicon.number(names.names[old])
+    for column in columns:
+        kept[column] = renumbered[kept[column]]
+    return lexicon
+
+
 def _arrays(traits: list[Trait], lexicons: Lexicons) -> dict[str, NDArray[Any]]:
     fields: dict[str, list[Any]] = {
         "key": [t.key for t in traits],

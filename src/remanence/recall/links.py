@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from remanence.errors import NotFound
 from remanence.model.embedding import FloatArray
 from remanence.model.memory import MemoryRecord, Related
+from remanence.model.query import ALL
 from remanence.ports.store import Links, RecallSource
 from remanence.recall.associations import DECAY, NOTHING
 from remanence.recall.candidates import Pool
@@ -42,13 +43,22 @@ class LinkReader:
         self._linking: set[str] = set()
 
     def linked(
-        self, tenant: str, partition: int, columns: Columns, leaders: Rows, now: datetime
+        self,
+        tenant: str,
+        partition: int,
+        columns: Columns,
+        leaders: Rows,
+        now: datetime,
+        min_trust: float = 0.0,
     ) -> tuple[Rows, FloatArray]:
-        """The rows that these are linked with, each once, and how strongly, `DECAY` at most."""
+        """The rows that these are linked with, each once, and how strongly, `DECAY` at most.
+
+        Of each the strongest links count, of those to what is trusted at least so far.
+        """
         if not self._links_in(tenant):
             return NOTHING
         records = self._source.records(partition, columns.key[leaders].tolist())
-        found = dict(_strengths(self._source, partition, records, now))
+        found = dict(_strengths(self._source, partition, records, now, min_trust))
         rows = columns.rows_of(np.array(list(found), np.int64))
         strength = np.array(list(found.values()), np.float32)
         return rows[rows >= 0], strength[rows >= 0]
@@ -60,19 +70,25 @@ class LinkReader:
 
 
 def _strengths(
-    source: Source, partition: int, records: dict[int, MemoryRecord], now: datetime
+    source: Source,
+    partition: int,
+    records: dict[int, MemoryRecord],
+    now: datetime,
+    min_trust: float,
 ) -> Iterator[tuple[int, float]]:
     """Key and strength of what is linked with these memories, the strongest link last."""
-    links = [link for record in records.values() for link in _links(source, record)]
+    links = [link for record in records.values() for link in _links(source, record, min_trust)]
     for link in sorted(links, key=lambda link: left_of(link, now)):
         place = source.key_of(link.memory.tenant, link.memory.id)
         if place is not None and place[0] == partition:
             yield place[1], DECAY * left_of(link, now)
 
 
-def _links(source: Source, record: MemoryRecord) -> Sequence[Related]:
+def _links(source: Source, record: MemoryRecord, min_trust: float) -> Sequence[Related]:
+    most = MOST if min_trust <= 0 else ALL
     with suppress(NotFound):  # erased just now
-        return source.related(record.tenant, record.id, type=None, direction="both", limit=MOST)
+        found = source.related(record.tenant, record.id, type=None, direction="both", limit=most)
+        return [link for link in found if link.memory.trust >= min_trust][:MOST]
     return ()
 
 

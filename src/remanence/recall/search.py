@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from remanence.model.embedding import Fingerprint, FloatArray, QueryEmbedding
 from remanence.model.hit import Hits, Understanding
-from remanence.model.query import Query
+from remanence.model.query import ALL, Query
 from remanence.ports.embedder import Embedder
-from remanence.ports.store import Store
+from remanence.ports.store import Keys, Store
 from remanence.ports.vector_index import Nearest, VectorIndex
 from remanence.recall.adapter import Adapter
 from remanence.recall.adapters import PLAIN, Adapted, Adapters
@@ -33,7 +33,7 @@ from remanence.recall.results import ResultCache
 from remanence.recall.scene import Scene
 from remanence.recall.signals import extents_of, measure
 from remanence.recall.understand import Question
-from remanence.recall.views import View, Views
+from remanence.recall.views import View, Views, only_trusted
 from remanence.recall.wordings import Wordings
 from remanence.text.words import terms
 from remanence.turns import computing
@@ -133,10 +133,12 @@ class Recall:
         """The past that the query asks for, if it does."""
         return None if query.known_at is None else Past(self._store, query.known_at)
 
-    def seen(self, partition: int, past: Past | None) -> View:
-        """The partition as it stands, or stood."""
-        view = self.views.view(partition)
-        return view if past is None else past.view(partition, view)
+    def seen(self, partition: int, past: Past | None, min_trust: float = 0.0) -> View:
+        """The partition as it stands, or stood, without what is trusted less."""
+        if past is None:
+            return self.views.view(partition, min_trust)
+        then = past.view(partition, self.views.view(partition))
+        return only_trusted(then, min_trust) if min_trust > 0 else then
 
     def rank(self, query: Query, scenes: list[Scene]) -> Ranked:
         """Every memory of the pools with its score, best first."""
@@ -180,14 +182,16 @@ class Recall:
         adapter: Adapter | None,
         past: Past | None,
     ) -> Scene | None:
-        view, source = self.seen(partition, past), self._store if past is None else past
+        view = self.seen(partition, past, query.min_trust)
+        source = self._store if past is None else past
         columns = view.columns
         mask = allowed(query, columns, source, partition)
         if not mask.any():
             return None
         most = min(max(FEW, len(columns) // COMMON), MANY)
         found = view.postings.of(
-            question.terms, lambda unknown: source.postings(partition, unknown, most)
+            question.terms,
+            lambda unknown: _postings(source, query, partition, unknown, most, columns),
         )
         words = WordScores(columns, question.terms, found, most)
         people = frozenset(question.people(columns.lexicons.speakers))
@@ -204,7 +208,9 @@ class Recall:
             pool = choose_pool(columns, mask, plain, nearest, lures, size, query.limit)
         first = pool.rows[:LEADERS]
         tenant = query.reach.tenant
-        rows, strength = self._links.linked(tenant, partition, columns, first, query.now)
+        rows, strength = self._links.linked(
+            tenant, partition, columns, first, query.now, query.min_trust
+        )
         pool = joined(pool, rows, mask)
         learned = None
         if adapter is not None:
@@ -307,3 +313,19 @@ def _understood(question: Question, scenes: list[Scene]) -> Understanding:
         since=period.start if period else None,
         until=period.end if period else None,
     )
+
+
+def _postings(
+    source: Store | Past,
+    query: Query,
+    partition: int,
+    terms: Sequence[str],
+    most: int,
+    columns: Columns,
+) -> list[Keys | None]:
+    """Where terms stand; whether one is common, only those who are seen decide."""
+    if query.min_trust <= 0:
+        return source.postings(partition, terms, most)
+    found = source.postings(partition, terms, ALL)
+    seen = [None if keys is None else keys[columns.rows_of(keys) >= 0] for keys in found]
+    return [None if keys is None or len(keys) > most else keys for keys in seen]

@@ -8,14 +8,19 @@ from dataclasses import dataclass
 from typing import Protocol
 from weakref import WeakValueDictionary
 
+import numpy as np
+
 from remanence.ports.store import KnowledgeSource, RecallSource
 from remanence.recall.associations import Associations, associations_of, moved
-from remanence.recall.columns import Columns, changed, columns_of
+from remanence.recall.associations import trusted as trusted_of
+from remanence.recall.columns import Columns, changed, columns_of, trusted
 from remanence.recall.postings import KnownPostings
 
 FEED_STEP = 5_000
 # Known postings may take one in so many bytes of the columns: 2 MB at 100,000 memories.
 POSTINGS_SHARE = 5
+# A partition, and how far what is seen of it must be trusted.
+Which = tuple[int, float]
 
 
 class Source(RecallSource, KnowledgeSource, Protocol):
@@ -50,8 +55,8 @@ class Views:
         self._source = source
         self._budget = budget_bytes
         self._lock = threading.Lock()
-        self._reading: WeakValueDictionary[int, _Gate] = WeakValueDictionary()
-        self._held: OrderedDict[int, View] = OrderedDict()
+        self._reading: WeakValueDictionary[Which, _Gate] = WeakValueDictionary()
+        self._held: OrderedDict[Which, View] = OrderedDict()
         self._bytes = 0
 
     @property
@@ -59,29 +64,41 @@ class Views:
         """What all columns held take in memory."""
         return self._bytes
 
-    def columns(self, partition: int) -> Columns:
+    def columns(self, partition: int, min_trust: float = 0.0) -> Columns:
         """The partition's columns, every write up to now included."""
-        return self.view(partition).columns
+        return self.view(partition, min_trust).columns
 
-    def view(self, partition: int) -> View:
-        """The partition's columns and associations, every write up to now included."""
+    def view(self, partition: int, min_trust: float = 0.0) -> View:
+        """The partition's columns and associations, every write up to now included.
+
+        With `min_trust` they are as if nothing that is trusted less had ever been written, so that
+        it moves no figure of what is trusted more.
+        """
         newest = self._source.position(partition)
-        held, gate = self._known(partition)
+        held, gate = self._known((partition, 0.0))
         if held is None or held.position < newest:
             with gate.lock:
-                held, _ = self._known(partition)
+                held, _ = self._known((partition, 0.0))
                 if held is None or held.position < newest:
                     held = self._moved(partition, held, newest)
                     with self._lock:
-                        self._hold(partition, held)
+                        self._hold((partition, 0.0), held)
+        return self._trusted(partition, held, min_trust) if min_trust > 0 else held
+
+    def _trusted(self, partition: int, whole: View, min_trust: float) -> View:
+        held, _ = self._known((partition, min_trust))
+        if held is None or held.position != whole.position:
+            held = only_trusted(whole, min_trust)
+            with self._lock:
+                self._hold((partition, min_trust), held)
         return held
 
-    def _known(self, partition: int) -> tuple[View | None, _Gate]:
+    def _known(self, which: Which) -> tuple[View | None, _Gate]:
         with self._lock:
-            held = self._held.get(partition)
+            held = self._held.get(which)
             if held is not None:
-                self._held.move_to_end(partition)
-            return held, self._reading.setdefault(partition, _Gate())
+                self._held.move_to_end(which)
+            return held, self._reading.setdefault(which, _Gate())
 
     def _moved(self, partition: int, held: View | None, newest: int) -> View:
         """The view at `newest`, or beyond: by the feed if it is short, else read afresh."""
@@ -94,16 +111,23 @@ class Views:
         associations = moved(held.associations, self._source, partition, keys)
         return _view(columns, associations, entries[-1].seq if entries else newest)
 
-    def _hold(self, partition: int, view: View) -> None:
-        self._drop(partition)
-        self._held[partition] = view
+    def _hold(self, which: Which, view: View) -> None:
+        self._drop(which)
+        self._held[which] = view
         self._bytes += view.nbytes
         while len(self._held) > 1 and self._bytes > self._budget:
             self._drop(next(iter(self._held)))
 
-    def _drop(self, partition: int) -> None:
-        held = self._held.pop(partition, None)
+    def _drop(self, which: Which) -> None:
+        held = self._held.pop(which, None)
         self._bytes -= held.nbytes if held is not None else 0
+
+
+def only_trusted(view: View, min_trust: float) -> View:
+    """The view as if nothing that is trusted less had ever been written."""
+    columns = trusted(view.columns, min_trust)
+    known = trusted_of(view.associations, np.sort(columns.key), min_trust)
+    return _view(columns, known, view.position)
 
 
 def _view(columns: Columns, associations: Associations, position: int) -> View:

@@ -18,7 +18,7 @@ from remanence.memory import Memory
 from remanence.operations.operation import Operation, Scoping
 from remanence.operations.routes import GOVERNING, WITHHELD
 from remanence.ports.store import Progress
-from remanence.server.access.caller import Caller, authorise, check_request, told_to
+from remanence.server.access.caller import Caller, authorise, check_request, told_to, trusting
 from remanence.server.access.redacting import Redact, redacted
 from remanence.server.access.writing import Intake, as_theirs
 from remanence.server.once import Once
@@ -98,6 +98,7 @@ class Door:
             _check_withheld(operation, request)
             check_sizes(request)
             memory = self.memory(caller)
+            request = trusting(caller, request, memory.settings.min_trust)
             check_request(caller, operation, request, memory)
             if operation.writes:
                 request = as_theirs(caller, operation, self._redacted(operation, request), memory)

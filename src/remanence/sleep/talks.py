@@ -34,6 +34,10 @@ _FOR_ALL = Compare("for_agent", "exists", False)
 _NAMES = ("conversations", *(f"{level}s" for level in PERIODS))
 
 
+# A segment that will be written, and the level of trust that it is of.
+Coming = tuple[float, Run]
+
+
 class Due(NamedTuple):
     """Something to tell: a period by its first day, and the summary of it that stands."""
 
@@ -102,16 +106,16 @@ class Talks:
         paused = looked_at = 0
         spans = self._spans(night)
         for user, partition in self._users(night).items():
-            diary = Diary(self._store, partition, self._zone(night, user))
-            looked_at += sum(diary.said.values())
+            looked_at += sum(1 for _ in messages_of(self._store, partition))
             ended = [span for span in spans.get(user, []) if _paused(span, night.now)]
             paused += len(ended)
-            runs: list[Run] = []
+            coming: list[Coming] = []
             for span in ended:
-                segments, count = self._coming(night, span)
-                runs += segments
+                found, count = self._coming(night, span)
                 due["conversations"] += count
-            due.update(self._periods(night, user, diary, runs))
+                coming += found
+            for thread in self._levels(night, user):
+                due.update(self._periods(night, partition, thread, coming))
         told = ", ".join(f"{name}: {due[name]}" for name in _NAMES)
         return Plan(
             step=self.step,
@@ -174,10 +178,16 @@ class Talks:
                         span.session_id, user_id=user, refine=night.use_model
                     )
                     yield [Told("conversations", written, before)]
-        diary = Diary(self._store, partition, self._zone(night, user))
-        for level in PERIODS:
-            for due in self._due(night, user, level, diary):
-                yield self._tell(night, user, due)
+        for thread in self._levels(night, user):
+            diary = Diary(self._store, partition, thread, self._zone(night, user))
+            for level in PERIODS:
+                for due in self._due(night, thread, level, diary):
+                    yield self._tell(night, thread, due)
+
+    def _levels(self, night: Night, user: str | None) -> list[Thread]:
+        """All that a user said, at each level of trust at which something was said."""
+        whole = Thread(self._store, _of(night, user))
+        return [whole.at(level) for level in whole.levels()]
 
     def _versions(self, night: Night, span: Span) -> dict[str, int]:
         """Summaries of a conversation that may be written anew; its segments only by a model."""
@@ -186,22 +196,20 @@ class Talks:
         found = (one for level in levels for one in thread.summaries(level))
         return {one.id: one.version for one in found}
 
-    def _tell(self, night: Night, user: str | None, due: Due) -> list[Told]:
+    def _tell(self, night: Night, thread: Thread, due: Due) -> list[Told]:
         """The period's summary, if it was written now, and those of its parts that were."""
-        verbs = self._conversations
-        tell = {Level.DAY: verbs.day, Level.WEEK: verbs.week, Level.MONTH: verbs.month}[due.level]
-        stood = self._below(night, user, due)
+        stood = self._below(night, thread, due)
         written: list[MemoryRecord] = []
         with suppress(NotFound, Conflict):
-            written = [tell(due.day, user_id=user, refine=night.use_model)]
-        parts = self._below(night, user, due)
+            tell = self._conversations.chronicle.tell
+            written = [tell(thread, due.level, due.day, refine=night.use_model)]
+        parts = self._below(night, thread, due)
         told = [_changed(level, stood[level], parts[level]) for level in parts]
         return [*told, _changed(due.level, [due.standing] if due.standing else [], written)]
 
-    def _below(self, night: Night, user: str | None, due: Due) -> dict[Level, list[MemoryRecord]]:
+    def _below(self, night: Night, thread: Thread, due: Due) -> dict[Level, list[MemoryRecord]]:
         """The summaries that stand of the days and weeks in a week or month."""
-        thread, days = Thread(self._store, _of(night, user)), days_of(due.level, due.day)
-        zone = self._zone(night, user)
+        days, zone = days_of(due.level, due.day), self._zone(night, thread.reach.user_id)
         within = (
             Compare("happened_at", "gte", bounds(days[0], zone)[0], field=True),
             Compare("happened_at", "lt", bounds(days[-1], zone)[1], field=True),
@@ -218,7 +226,7 @@ class Talks:
     def _due(
         self,
         night: Night,
-        user: str | None,
+        thread: Thread,
         level: Level,
         diary: Diary,
         planned: Sequence[Run] = (),
@@ -228,7 +236,6 @@ class Talks:
 
         Those with a day that is `changing` are told anew.
         """
-        thread = Thread(self._store, _of(night, user))
         standing = {
             (one, str(record.metadata.get(one))): record
             for one in PERIODS[: PERIODS.index(level) + 1]
@@ -241,7 +248,7 @@ class Talks:
         book = Daybook(
             self._store, thread, stands, zone=diary.zone, among=diary.candidates, coming=planned
         )
-        ended = over(level, diary.said, self._today(night, user))
+        ended = over(level, diary.own, self._today(night, thread.reach.user_id))
         found = [Due(level, day, stands(level, day)) for day in ended if book.has(level, day)]
         return [
             due
@@ -251,23 +258,39 @@ class Talks:
         ]
 
     def _periods(
-        self, night: Night, user: str | None, diary: Diary, planned: Sequence[Run]
+        self, night: Night, partition: int, thread: Thread, coming: Sequence[Coming]
     ) -> Counter[str]:
         """How many days, weeks and months are due, as if the segments that come were there."""
         due = Counter[str]()
+        zone = self._zone(night, thread.reach.user_id)
+        diary = Diary(self._store, partition, thread, zone)
+        planned = [run for level, run in coming if level == thread.level]
         changing: set[date] = set()
         for level in PERIODS:
-            found = self._due(night, user, level, diary, planned, changing)
+            found = self._due(night, thread, level, diary, planned, changing)
             due[f"{level}s"] = len(found)
             changing |= {one.day for one in found if level is Level.DAY and one.standing}
         return due
 
-    def _coming(self, night: Night, span: Span) -> tuple[list[Run], int]:
+    def _coming(self, night: Night, span: Span) -> tuple[list[Coming], int]:
         """The segments that a conversation lacks, and how many summaries would be written of it."""
-        window = self._conversations.window(span.session_id, user_id=span.user_id).messages
+        whole = Thread(self._store, replace(_of(night, span.user_id), session_id=span.session_id))
+        found: list[Coming] = []
+        count = 0
+        for trust in whole.levels():
+            runs, more = self._coming_at(night, span, whole.at(trust), trust)
+            found += [(trust, run) for run in runs]
+            count += more
+        return found, count
+
+    def _coming_at(
+        self, night: Night, span: Span, thread: Thread, trust: float
+    ) -> tuple[list[Run], int]:
+        window = self._conversations.window(
+            span.session_id, user_id=span.user_id, min_trust=trust
+        ).messages
         if not window:
             return [], 0
-        thread = Thread(self._store, replace(_of(night, span.user_id), session_id=span.session_id))
         runs, rolls = coming(self._store, thread, window[0])
         levels = (Level.SEGMENT, *([] if rolls else [Level.CONVERSATION]))
         plain = (one for level in levels for one in thread.summaries(level) if _unrefined(one))

@@ -224,13 +224,19 @@ def is_whole_claim(row: Row, owner: Owner, key: bytes) -> bool:
 
 
 def narrowed(reach: Reach, table: str) -> Condition:
-    """The agent and session that a read asks for, as a condition on claims or memories."""
+    """The agent, session and trust that a read asks for, as a condition on claims or memories."""
     parts = []
     if reach.agent_id is not None:
         parts.append(Condition(f"{table}.agent_id = ?", (reach.agent_id,)))
     if reach.session_id is not None:
         parts.append(Condition(f"{table}.session_id = ?", (reach.session_id,)))
+    if reach.min_trust > 0:
+        parts.append(Condition(f"{table}.trust >= ?", (reach.min_trust,)))
     return joined("AND", parts) if parts else ALWAYS
+
+
+# An entity that somebody added; nothing needs to be said of it.
+GIVEN = Condition("e.given = 1", ())
 
 
 def is_narrow(reach: Reach) -> bool:

@@ -100,6 +100,8 @@ class Compiler(ABC):
             parts.append(Condition("m.agent_id = ?", (reach.agent_id,)))
         if reach.session_id is not None:
             parts.append(Condition("m.session_id = ?", (reach.session_id,)))
+        if reach.min_trust > 0:
+            parts.append(Condition("m.trust >= ?", (reach.min_trust,)))
         if where is not None:
             parts.append(self.condition(where))
         return joined("AND", parts)

@@ -6,10 +6,13 @@ cuts it out. What goes between them cannot close or imitate a fence: `disarmed` 
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from enum import StrEnum
 from functools import lru_cache
+
+from remanence.model.memory import GUEST, HALF
 
 
 class Fence(StrEnum):
@@ -40,6 +43,17 @@ _MARK = re.compile(
     re.IGNORECASE,
 )
 _GAP = re.compile(r"\n(?:[ \t]*+\n){2,}+")
+
+
+def low_trust(trust: float, role: str | None = None) -> str:
+    """The mark before each line of what is trusted less than by half, or a guest's; else none.
+
+    >>> low_trust(0.25)
+    '[low trust: 0.25] '
+    """
+    if trust < HALF:
+        return f"[low trust: {math.floor(trust * 100) / 100:g}] "
+    return f"[{GUEST}] " if role == GUEST else ""
 
 
 def fenced(name: Fence, text: str) -> str:

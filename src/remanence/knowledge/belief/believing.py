@@ -25,7 +25,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from remanence.knowledge.belief.denials import Denials, known
-from remanence.knowledge.belief.said import Reader, Said, Slot, said_of
+from remanence.knowledge.belief.said import BY_HALF, Reader, Said, Slot, said_of
 from remanence.knowledge.belief.settling import Span, settle, spans
 from remanence.knowledge.belief.stretches import Stretch, stretches
 from remanence.model.knowledge import Claim, Fact, Standing, When
@@ -255,8 +255,9 @@ def _rivals(stretch: Stretch, all: Iterable[Stretch]) -> tuple[str, ...]:
 
 
 def _timeless(key: str, said: Sequence[Said]) -> Stretch:
-    """A value that always was: it starts only if somebody told when."""
-    started = min((one.start for one in said if one.is_dated and one.start), default=None)
+    """A value that always was: it starts only if somebody told when who is trusted."""
+    heard = [one for one in said if one.level >= BY_HALF] or said
+    started = min((one.start for one in heard if one.is_dated and one.start), default=None)
     stretch = Stretch(key, started, None, None)
     for one in sorted(said, key=lambda one: one.order):
         stretch.join(Span(one, one.start))

@@ -12,6 +12,7 @@ from remanence.model.knowledge import Claim, FactKind, When, entity_id, folded_n
 from remanence.model.predicates import NOTE, Holds, Predicate, predicate_of
 
 HUNDREDTHS = 100
+BY_HALF = 50  # so many of them; whoever is trusted less moves nothing of the others
 
 _entity_id = lru_cache(4096)(entity_id)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from remanence.knowledge.belief.said import Said
+from remanence.knowledge.belief.said import BY_HALF, Said
 from remanence.knowledge.belief.settling import Span, same_time
 
 
@@ -56,7 +56,8 @@ class Stretch:
 def stretches(spans: Sequence[Span], *, events: bool = False) -> list[Stretch]:
     """Spans as stretches: said again before its end it goes on, later it is another stretch.
 
-    More trust does not reach back over an interruption. `events` that were told to happen at
+    More trust does not reach back over an interruption, nor to where somebody says it began who is
+    trusted less than by half. `events` that were told to happen at
     different times stay apart.
     """
     by_key: dict[str, list[Span]] = defaultdict(list)
@@ -87,6 +88,8 @@ def _is_surer_after_another(
     level, first = before.level, before.start
     if first is None or span.said.level <= level or not _reaches(before, start):
         return False
+    if level < BY_HALF <= span.said.level:
+        return True
     return any(
         one.start is not None and first < one.start < start
         for one in all

@@ -31,7 +31,8 @@ class AskingFacts:
     """The questions. `as_of` asks what was true then, `known_at` by what was known then.
 
     With `known_at` alone, what was held true at that time. `user_id` is whose facts; `agent_id`
-    and `session_id` narrow who said so; `include_shared` adds what belongs to no user.
+    and `session_id` narrow who said so; `include_shared` adds what belongs to no user. With
+    `min_trust` (left out, the setting), what the less trusted say is as if it were not there.
     """
 
     def __init__(
@@ -40,7 +41,9 @@ class AskingFacts:
         tenant: str,
         clock: Clock,
         one_at_a_time: frozenset[str] = frozenset(),
+        min_trust: float = 0.0,
     ) -> None:
+        self._min_trust = min_trust
         self._store = store
         self._tenant = tenant
         self._clock = clock
@@ -70,6 +73,7 @@ class AskingFacts:
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
     ) -> list[Fact]:
         """What is known of somebody or something: facts with it as subject, then as object.
 
@@ -80,7 +84,7 @@ class AskingFacts:
         """
         check_limit(limit)
         wanted, rank = _predicate(predicate), standing_of(standing)
-        reach = self._reach(user_id, agent_id, session_id, include_shared)
+        reach = self._reach(user_id, agent_id, session_id, include_shared, min_trust)
         then, when = _moment("known_at", known_at), _moment("as_of", as_of)
         anything = accept.truth_of("history", history) or rank is not None
         known = self._evidence.of_name(reach, name_of("entity", entity), then, wanted)
@@ -99,11 +103,12 @@ class AskingFacts:
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
     ) -> list[Fact]:
         """Somebody's or something's facts in order of time: all that was believed, not what is
         doubted or was taken back."""
         wanted = _predicate(predicate)
-        reach = self._reach(user_id, agent_id, session_id, include_shared)
+        reach = self._reach(user_id, agent_id, session_id, include_shared, min_trust)
         then, whom = _moment("known_at", known_at), name_of("entity", entity)
         known = self._evidence.of_name(reach, whom, then, wanted, objects=False)
         told = [one for one in known.facts if one.standing in _BELIEVED]
@@ -127,6 +132,7 @@ class AskingFacts:
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
     ) -> list[Fact]:
         """Facts of a scope that satisfy the conditions, the newest first.
 
@@ -139,7 +145,7 @@ class AskingFacts:
         wanted, rank = _predicate(predicate), standing_of(standing)
         sort, value = accept.label_of("kind", kind), None if object is None else value_of(object)
         then, when = _moment("known_at", known_at), _moment("as_of", as_of)
-        reach = self._reach(user_id, agent_id, session_id, include_shared)
+        reach = self._reach(user_id, agent_id, session_id, include_shared, min_trust)
         found = self._evidence.everything(reach, then, wanted)
         facts = self._in_time(found, when, then, rank is not None)
         meant = frozenset() if value is None else self._evidence.ids_of(reach, value, then)
@@ -161,6 +167,7 @@ class AskingFacts:
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
     ) -> list[tuple[Fact, ...]]:
         """Facts that say otherwise of the same thing at the same time, and stand equal.
 
@@ -168,7 +175,7 @@ class AskingFacts:
         """
         then = _moment("known_at", known_at)
         now = then or self._clock.now()
-        reach = self._reach(user_id, agent_id, session_id, include_shared)
+        reach = self._reach(user_id, agent_id, session_id, include_shared, min_trust)
         found = self._evidence.everything(reach, then)
         disputed = {
             one.id: one
@@ -213,6 +220,7 @@ class AskingFacts:
         agent_id: str | None,
         session_id: str | None,
         include_shared: bool,
+        min_trust: float | None,
     ) -> Reach:
         return Reach(
             tenant=self._tenant,
@@ -220,6 +228,7 @@ class AskingFacts:
             agent_id=agent_id,
             session_id=session_id,
             include_shared=include_shared,
+            min_trust=self._min_trust if min_trust is None else min_trust,
         )
 
 

@@ -242,7 +242,9 @@ class Evidence:
         same: dict[str, str] = {}
         names: dict[str, str] = {}
         for user, ids in wanted.items():
-            leaders, named = self._identity.same(user, sorted(ids - inside.keys()), known_at)
+            leaders, named = self._identity.same(
+                user, sorted(ids - inside.keys()), known_at, min_trust=reach.min_trust
+            )
             same, names = same | leaders, names | named
         slots = {(same.get(id, id), predicate) for _, id, predicate in asked if id not in inside}
         return _Others(self._slots(reach, slots, same), same, names)

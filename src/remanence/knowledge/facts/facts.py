@@ -47,9 +47,10 @@ class Facts(AskingFacts, Learning):
         clock: Clock,
         new_id: Callable[[], UUID],
         one_at_a_time: frozenset[str] = frozenset(),
+        min_trust: float = 0.0,
         **learning: Any,
     ) -> None:
-        AskingFacts.__init__(self, store, tenant, clock, one_at_a_time)
+        AskingFacts.__init__(self, store, tenant, clock, one_at_a_time, min_trust)
         Learning.__init__(self, store, clock, tenant, **learning)
         self._new_id = new_id
 

@@ -41,7 +41,9 @@ def spoken_around(store: Store, reach: Reach, leader: str, members: Iterable[str
 
 def _alike(store: Store, reach: Reach, ids: set[str]) -> set[str]:
     """These entities, all that are merged with them or have their name, and who that depends on."""
-    leaders, _ = Identity(store, reach.tenant).same(reach.user_id, sorted(ids))
+    leaders, _ = Identity(store, reach.tenant).same(
+        reach.user_id, sorted(ids), min_trust=reach.min_trust
+    )
     return ids | leaders.keys()
 
 

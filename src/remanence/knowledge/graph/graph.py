@@ -48,8 +48,9 @@ class Graph(GraphReading):
         new_id: Callable[[], UUID],
         embed: likeness.Embed | None = None,
         one_at_a_time: frozenset[str] = frozenset(),
+        min_trust: float = 0.0,
     ) -> None:
-        super().__init__(store, tenant, clock, embed, one_at_a_time)
+        super().__init__(store, tenant, clock, embed, one_at_a_time, min_trust)
         self._stating = Stating(clock, new_id, one_at_a_time)
 
     def add(
@@ -140,8 +141,9 @@ class Graph(GraphReading):
         """
         scope = self._scope(user_id, agent_id, session_id)
         label = relation_name(relation)
-        a = self._stating.entity(name_of("source", source), THING, scope)
-        b = self._stating.object(name_of("target", target), label, scope)
+        sure = unit_interval("trust", trust)
+        a = self._stating.entity(name_of("source", source), THING, scope, sure)
+        b = self._stating.object(name_of("target", target), label, scope, sure)
         began, ended = period_of(valid_from, valid_to)
         claim = self._stating.relation(
             a,
@@ -149,7 +151,7 @@ class Graph(GraphReading):
             b,
             scope,
             confidence=unit_interval("confidence", confidence),
-            trust=unit_interval("trust", trust),
+            trust=sure,
             began=began,
             ended=ended,
             memory=None if source_memory is None else id_of(source_memory),

@@ -41,7 +41,8 @@ class GraphReading:
     """The questions. Entities are named; an alias will do, or a first name that only one has.
 
     `user_id` is whose entities; `agent_id` and `session_id` narrow what is said of them;
-    `include_shared` adds what belongs to no user. `as_of` asks what was true then, `known_at` by
+    `include_shared` adds what belongs to no user; with `min_trust` (left out, the setting), what
+    is trusted less is as if it were not there. `as_of` asks what was true then, `known_at` by
     what was known then; with `known_at` alone, what was held true at that time. A name that
     nothing goes by is `NotFound`.
     """
@@ -53,7 +54,9 @@ class GraphReading:
         clock: Clock,
         embed: likeness.Embed | None = None,
         one_at_a_time: frozenset[str] = frozenset(),
+        min_trust: float = 0.0,
     ) -> None:
+        self._min_trust = min_trust
         self._store = store
         self._tenant = tenant
         self._clock = clock
@@ -69,11 +72,12 @@ class GraphReading:
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
     ) -> Node:
         """An entity with its aliases, observations, relations and mentions."""
-        reach = self._reach(user_id, agent_id, session_id, include_shared)
+        reach = self._reach(user_id, agent_id, session_id, include_shared, min_trust)
         view, id = self._about(reach, name, as_of, known_at)
         return view.node(id)
 
@@ -86,6 +90,7 @@ class GraphReading:
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = 100,
@@ -100,7 +105,7 @@ class GraphReading:
         wanted = None if type is None else text_of("type", type)
         sought = "" if text is None else fold(text_of("text", text))
         view = self._view(
-            self._reach(user_id, agent_id, session_id, include_shared), as_of, known_at
+            self._reach(user_id, agent_id, session_id, include_shared, min_trust), as_of, known_at
         )
         there = _listed(view, known_at)
         ids = [id for id in there if wanted in (None, view.known.type_of(id))]
@@ -116,6 +121,7 @@ class GraphReading:
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = 100,
@@ -124,7 +130,7 @@ class GraphReading:
         """The memories that speak of an entity, each once, the latest first."""
         check_limit(limit)
         whole("offset", offset, 0, ALL)
-        reach = self._reach(user_id, agent_id, session_id, include_shared)
+        reach = self._reach(user_id, agent_id, session_id, include_shared, min_trust)
         view, id = self._about(reach, name, as_of, known_at)
         ids = [one.id for one in view.known.members[id]]
         said = {one.memory: one for one in self._store.mentions(reach, ids, limit=ALL)}
@@ -144,6 +150,7 @@ class GraphReading:
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = 50,
@@ -155,7 +162,7 @@ class GraphReading:
         """
         check_limit(limit)
         whole("depth", depth, 1, MOST_DEPTH)
-        reach = self._reach(user_id, agent_id, session_id, include_shared)
+        reach = self._reach(user_id, agent_id, session_id, include_shared, min_trust)
         view = self._view(reach, as_of, known_at)
         ground = walking.Ground(view, relations_of(relations), truth_of("together", together))
         id = self._found(view, reach, name, known_at)
@@ -173,6 +180,7 @@ class GraphReading:
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = 5,
@@ -180,7 +188,7 @@ class GraphReading:
         """Ways from one entity to another of at most `max_length` edges, the shortest first."""
         check_limit(limit)
         whole("max_length", max_length, 1, MOST_STEPS)
-        reach = self._reach(user_id, agent_id, session_id, include_shared)
+        reach = self._reach(user_id, agent_id, session_id, include_shared, min_trust)
         view = self._view(reach, as_of, known_at)
         ground = walking.Ground(view, relations_of(relations), truth_of("together", together))
         start, goal = (self._found(view, reach, name, known_at) for name in (a, b))
@@ -194,6 +202,7 @@ class GraphReading:
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = 1000,
@@ -203,7 +212,7 @@ class GraphReading:
         Of more than `limit` moments the last ones come.
         """
         check_limit(limit)
-        reach = self._reach(user_id, agent_id, session_id, include_shared)
+        reach = self._reach(user_id, agent_id, session_id, include_shared, min_trust)
         view, id = self._about(reach, name, as_of, known_at)
         told = timeline_of(view.known.facts, id, moment_or_none("as_of", as_of))
         return told[-limit:]
@@ -217,6 +226,7 @@ class GraphReading:
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = 50,
@@ -225,7 +235,7 @@ class GraphReading:
         check_limit(limit)
         whole("least", least, 1, MAX_LIMIT)
         truth_of("together", together)
-        reach = self._reach(user_id, agent_id, session_id, include_shared)
+        reach = self._reach(user_id, agent_id, session_id, include_shared, min_trust)
         view = self._view(reach, as_of, known_at)
         return communities_of(view, together=together, least=least, limit=limit)
 
@@ -261,6 +271,7 @@ class GraphReading:
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = MAX_LIMIT,
@@ -269,7 +280,7 @@ class GraphReading:
 
         At most `limit` entities, what most is known of first.
         """
-        reach = self._reach(user_id, agent_id, session_id, include_shared)
+        reach = self._reach(user_id, agent_id, session_id, include_shared, min_trust)
         view = self._view(reach, as_of, known_at)
         start = None if about is None else self._found(view, reach, about, known_at)
         part = _part(view, start, depth, together, limit, known_at)
@@ -286,13 +297,14 @@ class GraphReading:
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         limit: int = 60,
     ) -> Path:
         """Draw the graph, or what lies around `about`, to a .png or .svg file; its path."""
         target = plotting.check_picture(path)
-        reach = self._reach(user_id, agent_id, session_id, include_shared)
+        reach = self._reach(user_id, agent_id, session_id, include_shared, min_trust)
         view = self._view(reach, as_of, known_at)
         start = None if about is None else self._found(view, reach, about, known_at)
         plotting.draw(_part(view, start, depth, together, limit, known_at), target)
@@ -304,6 +316,7 @@ class GraphReading:
         agent_id: str | None = None,
         session_id: str | None = None,
         include_shared: bool = False,
+        min_trust: float | None = 0.0,
     ) -> Reach:
         return Reach(
             tenant=self._tenant,
@@ -311,6 +324,7 @@ class GraphReading:
             agent_id=agent_id,
             session_id=session_id,
             include_shared=include_shared,
+            min_trust=self._min_trust if min_trust is None else min_trust,
         )
 
     def _view(

@@ -91,5 +91,7 @@ def _hear(
 def _within(trait: Trait, reach: Reach, known_at: datetime | None) -> bool:
     in_time = known_at is None or moment(trait.created) <= known_at
     return in_time and (
-        reach.agent_id in (None, trait.agent) and reach.session_id in (None, trait.session)
+        reach.agent_id in (None, trait.agent)
+        and reach.session_id in (None, trait.session)
+        and trait.trust >= reach.min_trust
     )

@@ -27,21 +27,24 @@ class Stating:
         self._new_id = new_id
         self._one_at_a_time = one_at_a_time
 
-    def entity(self, name: str, type: str, scope: Scope) -> Entity:
-        """The entity of that name; in the store it may be there already."""
+    def entity(self, name: str, type: str, scope: Scope, trust: float = 1.0) -> Entity:
+        """The entity of that name; in the store it may be there already.
+
+        Whoever is trusted less gives none: theirs is there as long as something is said of it.
+        """
         return Entity(
             id=entity_id(scope.user_id, name),
             name=name,
             type=type,
             created_at=self._clock.now(),
             user_id=scope.user_id,
-            given=True,
+            given=trust >= 1,
         )
 
-    def object(self, name: str, relation: str, scope: Scope) -> Entity:
+    def object(self, name: str, relation: str, scope: Scope, trust: float = 1.0) -> Entity:
         """The entity that a relation points at, of the type such relations point at."""
         known = predicate_of(relation, self._one_at_a_time)
-        return self.entity(name, str(known.object or THING), scope)
+        return self.entity(name, str(known.object or THING), scope, trust)
 
     def note(
         self,

@@ -53,7 +53,7 @@ class Identity:
     def resolve(self, reach: Reach, name: str, known_at: datetime | None = None) -> Resolved:
         """Whom the name, or an entity's id, means to the user in reach."""
         users = dict.fromkeys((reach.user_id, None) if reach.include_shared else (reach.user_id,))
-        found = [self._resolve(user, name, known_at) for user in users]
+        found = [self._resolve(user, name, known_at, reach.min_trust) for user in users]
         there = [one for one in found if one.ids] or found[:1]
         return replace(
             there[0],
@@ -67,12 +67,13 @@ class Identity:
         ids: Iterable[str],
         known_at: datetime | None = None,
         there: Iterable[Entity] = (),
+        min_trust: float = 0.0,
     ) -> tuple[dict[str, str], dict[str, str]]:
         """Who stands for these entities of a user, and the names of all that are concerned.
 
         `there` are such of them as are read already.
         """
-        near = _Nearby(self._store, Reach(tenant=self._tenant, user_id=user_id))
+        near = self._near(user_id, min_trust)
         near.hold(there)
         near.read(ids, ())
         leaders = groups(near.entities.values(), near.claims.values(), known_at)
@@ -85,16 +86,23 @@ class Identity:
         """
         own = [one for one in entities if one.user_id == reach.user_id]
         shared = [one for one in entities if one.user_id != reach.user_id]
-        leaders, _ = self.same(reach.user_id, [one.id for one in own], there=own)
-        theirs, _ = self.same(None, [one.id for one in shared], there=shared)
+        least = reach.min_trust
+        leaders, _ = self.same(reach.user_id, [one.id for one in own], there=own, min_trust=least)
+        theirs, _ = self.same(None, [one.id for one in shared], there=shared, min_trust=least)
         called = ((one, leaders.get(entity_id(reach.user_id, one.name))) for one in shared)
         led = {theirs[one.id]: over for one, over in called if over and one.id in theirs}
         return leaders | {id: led.get(over, over) for id, over in theirs.items()}
 
-    def _resolve(self, user_id: str | None, name: str, known_at: datetime | None) -> Resolved:
+    def _near(self, user_id: str | None, min_trust: float) -> _Nearby:
+        reach = Reach(tenant=self._tenant, user_id=user_id, min_trust=min_trust)
+        return _Nearby(self._store, reach)
+
+    def _resolve(
+        self, user_id: str | None, name: str, known_at: datetime | None, min_trust: float
+    ) -> Resolved:
         id = entity_id(user_id, name)
         asked = Entity(id=id, name=name, type=EntityType.PERSON, created_at=_EVER, user_id=user_id)
-        near = _Nearby(self._store, Reach(tenant=self._tenant, user_id=user_id))
+        near = self._near(user_id, min_trust)
         near.read([id, name], [asked])
         wanted = name if name in near.entities else id
         everybody = near.entities if wanted in near.entities else near.entities | {id: asked}

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from remanence.model.memory import MemoryRecord
+from remanence.model.memory import GUEST, HALF, MemoryRecord
 from remanence.remember.tool_calls import CALL_ID, CALLS, NO_OUTPUT, calls_in, spelled
 from remanence.text.tokens import count_tokens
 
@@ -22,8 +22,11 @@ def as_chat(record: MemoryRecord) -> dict[str, Any]:
     """The message in a form that chat APIs take, as it was given wherever they take that.
 
     A bare tool call has None for content. Only assistants call and only tools answer; whoever is
-    neither is a `user`. A name is of letters, digits, `_` and `-`.
+    neither is a `user`, and so is whoever is trusted less than by half. A name is of letters,
+    digits, `_` and `-`.
     """
+    if record.role == GUEST or record.trust < HALF:
+        return {"role": "user", "content": record.text}
     told = _called(record) or _answered(record) or {"role": "user", "content": record.text}
     if record.role == "assistant":
         told["role"] = record.role

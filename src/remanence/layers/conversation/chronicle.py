@@ -11,14 +11,13 @@ from remanence.errors import Conflict, NotFound
 from remanence.layers.conversation.daybook import Daybook
 from remanence.layers.conversation.deriving import Deriving
 from remanence.layers.conversation.gaps import held_by
-from remanence.layers.conversation.making import Summarise, digest_of, drafted, told
+from remanence.layers.conversation.making import Summarise, digest_of, drafted, name_at, told
 from remanence.layers.conversation.periods import bounds, days_of, name_of
 from remanence.layers.conversation.summaries import Summaries
-from remanence.layers.conversation.thread import Thread
+from remanence.layers.conversation.thread import Thread, level_in
 from remanence.model.conversation import Level
 from remanence.model.filter import Compare, Filter
 from remanence.model.memory import MemoryRecord
-from remanence.model.scope import Reach
 from remanence.ports.store import Store
 from remanence.remember.zones import Zones
 
@@ -49,12 +48,12 @@ class Chronicle:
         self._summaries = summaries
         self._extract = extract
 
-    def tell(self, reach: Reach, level: Level, day: date, *, refine: bool) -> MemoryRecord:
+    def tell(self, thread: Thread, level: Level, day: date, *, refine: bool) -> MemoryRecord:
         """The summary of the period that holds the day; `NotFound` if nobody spoke in it.
 
-        With `refine` the model writes it anew, and what it is made of before that.
+        The thread is at a level of trust, and so is what is told. With `refine` the model writes
+        it anew, and what it is made of before that.
         """
-        thread = Thread(self._store, reach)
         for _ in range(TRIES):
             made = self._made(thread, level, day, refine)
             if made is not None:
@@ -84,7 +83,7 @@ class Chronicle:
                 found += book.spoken(first).parts
                 continue
             with suppress(NotFound):
-                found.append(self.tell(thread.reach, part, first, refine=refine))
+                found.append(self.tell(thread, part, first, refine=refine))
         return found
 
     def _told(
@@ -97,11 +96,12 @@ class Chronicle:
         agent, name = thread.reach.agent_id, name_of(level, day)
         extra = {level.value: name, OF: of} | ({"for_agent": agent} if agent else {})
         local = [self._zones.local(source) for source in sources]
-        draft = drafted(level, sources, told(level, local, self._extract), **extra)
+        text, trust = told(level, local, self._extract), level_in(thread)
+        draft = drafted(level, sources, text, trust, **extra)
         if current is not None:
             return self._deriving.rewrite(current, draft.fields, draft.sources)
         key = f"{level.value}:{digest_of(thread.reach.user_id, agent, name)}"
-        return self._deriving.write(draft, key, None)
+        return self._deriving.write(draft, name_at(trust, key), None)
 
     def _zone(self, thread: Thread) -> tzinfo:
         return self._zones.of(thread.reach.tenant, thread.reach.user_id)

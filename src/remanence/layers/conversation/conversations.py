@@ -18,15 +18,16 @@ from remanence.layers.conversation.chronicle import Chronicle
 from remanence.layers.conversation.deriving import Deriving
 from remanence.layers.conversation.described import Descriptions, conversation_of
 from remanence.layers.conversation.making import Summarise
+from remanence.layers.conversation.periods import bounds, days_of, name_of
 from remanence.layers.conversation.summaries import Summaries
-from remanence.layers.conversation.thread import Thread
-from remanence.layers.conversation.window import fitted
+from remanence.layers.conversation.thread import Thread, told_from
+from remanence.layers.conversation.window import beside, fitted
 from remanence.layers.erasing import erase_copies
 from remanence.model import accept
 from remanence.model.conversation import Conversation, Level, Window
 from remanence.model.document import Address, Shelf
 from remanence.model.hit import Hits
-from remanence.model.memory import Kind, MemoryRecord
+from remanence.model.memory import HALF, Kind, MemoryRecord, level_of, unit_interval
 from remanence.model.query import MAX_LIMIT, check_limit
 from remanence.model.scope import Reach
 from remanence.ports.language_model import LanguageModel
@@ -67,9 +68,11 @@ class Conversations:
         extract: Summarise = summarise,
         erase: Callable[[Sequence[MemoryRecord]], object] | None = None,
         zones: Zones | None = None,
+        min_trust: float = 0.0,
     ) -> None:
         """`said` hears of messages once stored, `forgotten` of those gone, and if erased.
 
+        `min_trust` is what counts where a read names none.
         `erase` removes for good; without it, no receipt is given.
         """
         self._store = store
@@ -82,6 +85,7 @@ class Conversations:
         self._sizes = (window_messages, window_tokens)
         self._said = said
         self._forgotten = forgotten
+        self._min_trust = min_trust
         self._erase = erase or partial(remove, store, clock, alone=True)
         self._described = Descriptions(store, tenant, clock)
         deriving = Deriving(store, writer, clock, new_id)
@@ -199,14 +203,16 @@ class Conversations:
         user_id: str | None = None,
         max_messages: int | None = None,
         max_tokens: int | None = None,
+        min_trust: float | None = None,
     ) -> Window:
         """The short-term window: the newest messages that fit, whole, oldest first.
 
         What an agent's tools did to memory itself is no part of it. The newest half of the tokens
         stays without exception, of what is older the least important go first, and a tool's answer
-        goes with its call. The newest message is always in.
+        goes with its call. The newest message is always in. What is trusted less than by half has
+        only the room that the others leave; with `min_trust`, what is trusted less is not there.
         """
-        thread = self._thread(session_id, user_id)
+        thread = self._thread(session_id, user_id, min_trust)
         kept = self._fitted(thread, max_messages, max_tokens)
         return Window(
             messages=tuple(kept),
@@ -226,6 +232,7 @@ class Conversations:
         limit: int = 10,
         since: datetime | None = None,
         until: datetime | None = None,
+        min_trust: float | None = None,
     ) -> Hits:
         """Messages and summaries that answer best: in all conversations, in one, or its window.
 
@@ -234,7 +241,7 @@ class Conversations:
         if within not in WITHIN:
             raise InvalidInput(f"within must be one of {', '.join(WITHIN)}; got {within!r:.40}.")
         asked: dict[str, Any] = {"user_id": user_id, "agent_id": agent_id, "until": until}
-        asked |= {"kinds": SPOKEN, "limit": limit, "since": since}
+        asked |= {"kinds": SPOKEN, "limit": limit, "since": since, "min_trust": min_trust}
         if within == "everywhere":
             if session_id is not None:
                 named(session_id)
@@ -242,7 +249,7 @@ class Conversations:
         asked["session_id"] = named(session_id)
         if within == "conversation":
             return self._search(query, **asked)
-        return self._search_window(query, self._thread(session_id, user_id), asked)
+        return self._search_window(query, self._thread(session_id, user_id, min_trust), asked)
 
     # -- sum up
 
@@ -251,23 +258,24 @@ class Conversations:
     ) -> builtins.list[MemoryRecord]:
         """Summarise all that has left the window and is in no summary yet; what was written.
 
-        With `refine` and a language model, the model writes the summaries anew; where it fails,
-        the extracted ones stand.
+        Each level of trust has its own summaries, which what is trusted less does not touch. With
+        `refine` and a language model, the model writes the summaries anew; where it fails, the
+        extracted ones stand.
         """
         thread = self._thread(session_id, user_id)
-        window = self._fitted(thread)
-        made = self._summaries.fill(thread, window[0], all_of_it=True) if window else []
-        if refine:
-            made += self._refined(thread, Level.SEGMENT)
-        rolled = self._summaries.roll_up(thread)
-        made += [] if rolled is None else [rolled]
-        if refine:
-            made += self._refined(thread, Level.CONVERSATION)
-        return list({record.id: record for record in made}.values())
+        made: dict[str, MemoryRecord] = {}
+        for level in thread.levels():
+            made |= {one.id: one for one in self._summarised(thread.at(level), refine)}
+        return list(made.values())
 
-    def summary(self, session_id: str, *, user_id: str | None = None) -> str:
-        """What was said before the window, in short; `""` if all of it is in the window."""
-        return self._summaries.told(self._thread(session_id, user_id))
+    def summary(
+        self, session_id: str, *, user_id: str | None = None, min_trust: float | None = None
+    ) -> str:
+        """What was said before the window, in short; `""` if all of it is in the window.
+
+        With `min_trust` it is as if nothing that is trusted less had been said.
+        """
+        return self._summaries.told(self._thread(session_id, user_id, min_trust))
 
     def day(
         self,
@@ -276,12 +284,14 @@ class Conversations:
         user_id: str | None = None,
         agent_id: str | None = None,
         refine: bool = True,
+        min_trust: float | None = None,
     ) -> MemoryRecord:
         """The summary of a user's day (in UTC) over all conversations, made when asked for.
 
-        `NotFound` if nothing was said on that day.
+        `NotFound` if nothing was said on that day. What is trusted less than by half, or than
+        `min_trust`, is told only where there is nothing else.
         """
-        return self._tell(Level.DAY, day, user_id, agent_id, refine)
+        return self._tell(Level.DAY, day, user_id, agent_id, refine, min_trust)
 
     def week(
         self,
@@ -290,12 +300,13 @@ class Conversations:
         user_id: str | None = None,
         agent_id: str | None = None,
         refine: bool = True,
+        min_trust: float | None = None,
     ) -> MemoryRecord:
         """The summary of the week (Monday to Sunday, in UTC) that holds the day, from its days.
 
-        `NotFound` if nothing was said in that week.
+        `NotFound` if nothing was said in that week. As with `day`, trust decides what is told.
         """
-        return self._tell(Level.WEEK, day, user_id, agent_id, refine)
+        return self._tell(Level.WEEK, day, user_id, agent_id, refine, min_trust)
 
     def month(
         self,
@@ -304,12 +315,18 @@ class Conversations:
         user_id: str | None = None,
         agent_id: str | None = None,
         refine: bool = True,
+        min_trust: float | None = None,
     ) -> MemoryRecord:
         """The summary of the month (in UTC) that holds the day, from its weeks and days.
 
-        `NotFound` if nothing was said in that month.
+        `NotFound` if nothing was said in that month. As with `day`, trust decides what is told.
         """
-        return self._tell(Level.MONTH, day, user_id, agent_id, refine)
+        return self._tell(Level.MONTH, day, user_id, agent_id, refine, min_trust)
+
+    @property
+    def chronicle(self) -> Chronicle:
+        """Whatever makes the summaries of days, weeks and months."""
+        return self._chronicle
 
     def forget(
         self, session_id: str, *, user_id: str | None = None, erase: bool = False
@@ -337,10 +354,26 @@ class Conversations:
     # -- inside
 
     def _tell(
-        self, level: Level, day: object, user_id: str | None, agent_id: str | None, refine: bool
+        self,
+        level: Level,
+        day: object,
+        user_id: str | None,
+        agent_id: str | None,
+        refine: bool,
+        min_trust: float | None,
     ) -> MemoryRecord:
-        reach = Reach(tenant=self._tenant, user_id=user_id, agent_id=agent_id)
-        return self._chronicle.tell(reach, level, day_of(day), refine=refine)
+        reach = Reach(
+            tenant=self._tenant,
+            user_id=user_id,
+            agent_id=agent_id,
+            min_trust=self._least(min_trust),
+        )
+        whole, wanted = Thread(self._store, reach), day_of(day)
+        days = days_of(level, wanted)
+        levels = told_from(whole.levels(bounds(days[0])[0], bounds(days[-1])[1]))
+        if not levels:
+            raise NotFound(f"Nothing was said in {name_of(level, wanted)}: there is no summary.")
+        return self._chronicle.tell(whole.at(levels[0]), level, wanted, refine=refine)
 
     def _record(self, fields: Mapping[str, Any]) -> MemoryRecord:
         now = self._clock.now()
@@ -348,13 +381,23 @@ class Conversations:
             fields, tenant=self._tenant, id=str(self._new_id()), now=now, max_text=self._max_text
         )
 
-    def _thread(self, session_id: str | None, user_id: str | None) -> Thread:
-        reach = Reach(tenant=self._tenant, user_id=user_id, session_id=named(session_id))
+    def _thread(
+        self, session_id: str | None, user_id: str | None, min_trust: float | None = 0.0
+    ) -> Thread:
+        reach = Reach(
+            tenant=self._tenant,
+            user_id=user_id,
+            session_id=named(session_id),
+            min_trust=self._least(min_trust),
+        )
         return Thread(self._store, reach)
+
+    def _least(self, min_trust: float | None) -> float:
+        return self._min_trust if min_trust is None else unit_interval("min_trust", min_trust)
 
     def _after(self, stored: Sequence[MemoryRecord], thread: Thread) -> None:
         """The messages are safe: tell of them, and let no trouble that comes of it be theirs."""
-        for hear in (self._said, lambda _: self._sum_up(thread)):
+        for hear in (self._said, lambda _: self._sum_up(thread, stored[0].trust)):
             try:
                 if hear is not None:
                     hear(stored)
@@ -362,21 +405,45 @@ class Conversations:
                 known = isinstance(error, RemanenceError)
                 _log.info("the messages are stored, but: %s", error, exc_info=not known)
 
-    def _sum_up(self, thread: Thread) -> None:
-        window = self._fitted(thread)
-        if not window:
-            return
-        made = self._summaries.fill(thread, window[0], all_of_it=False, most=AT_ONCE)
-        if made or self._summaries.whole(thread) is None:
-            self._summaries.roll_up(thread)
+    def _sum_up(self, thread: Thread, trust: float) -> None:
+        """Bring up to date the summaries that what was said with this trust is told in."""
+        if trust < HALF:
+            levels = [level_of(trust)]
+        else:
+            levels = [level for level in thread.above(HALF).levels() if level <= trust]
+        for level in levels:
+            there = thread.at(level)
+            window = self._fitted(there.above(level))
+            if not window:
+                continue
+            made = self._summaries.fill(there, window[0], all_of_it=False, most=AT_ONCE)
+            if made or self._summaries.whole(there) is None:
+                self._summaries.roll_up(there)
+
+    def _summarised(self, thread: Thread, refine: bool) -> builtins.list[MemoryRecord]:
+        """What is written of all that has left the window, at one level of trust."""
+        window = self._fitted(thread.above(0))
+        made = self._summaries.fill(thread, window[0], all_of_it=True) if window else []
+        if refine:
+            made += self._refined(thread, Level.SEGMENT)
+        rolled = self._summaries.roll_up(thread)
+        made += [] if rolled is None else [rolled]
+        if refine:
+            made += self._refined(thread, Level.CONVERSATION)
+        return made
 
     def _fitted(
         self, thread: Thread, max_messages: int | None = None, max_tokens: int | None = None
     ) -> builtins.list[MemoryRecord]:
         messages = size_of("max_messages", max_messages, self._sizes[0])
         tokens = size_of("max_tokens", max_tokens, self._sizes[1])
-        newest = thread.spoken(min(messages + CALLS_BEFORE, MAX_LIMIT))
-        return fitted(newest, messages, tokens)
+        most = min(messages + CALLS_BEFORE, MAX_LIMIT)
+        trusted = thread.above(HALF).spoken(most)
+        kept = fitted(trusted, messages, tokens)
+        if thread.reach.min_trust >= HALF:
+            return kept
+        full = len(kept) < len(trusted)
+        return beside(kept, thread.below(HALF).spoken(most), messages, tokens, full=full)
 
     def _refined(self, thread: Thread, level: Level) -> builtins.list[MemoryRecord]:
         summaries = list(thread.summaries(level))
@@ -391,8 +458,8 @@ class Conversations:
             return Hits()
         start = min(record.happened_at for record in kept.values())
         since = asked["since"] and accept.moment_of("since", asked["since"])
-        beside = max(0, thread.count(start) - len(kept))
-        most = min(asked["limit"] + beside, MAX_LIMIT)
+        others = max(0, thread.count(start) - len(kept))
+        most = min(asked["limit"] + others, MAX_LIMIT)
         found = self._search(
             query,
             **{**asked, "kinds": Kind.MESSAGE, "limit": most, "since": max(start, since or start)},

@@ -11,7 +11,7 @@ from remanence.layers.conversation.periods import bounds, days_of, parts_of
 from remanence.layers.conversation.thread import Thread
 from remanence.model.conversation import Level
 from remanence.model.filter import Compare
-from remanence.model.memory import Kind, MemoryRecord, State
+from remanence.model.memory import Kind, MemoryRecord, State, level_of
 from remanence.ports.store import Store, Trait
 from remanence.remember.lineage import sources_of
 from remanence.remember.tool_calls import says_nothing
@@ -143,17 +143,22 @@ class Daybook:
 class Diary:
     """How many messages stand of each of a user's days, and which days may be worth telling.
 
-    Read from traits alone: a day that is no candidate need not be looked at.
+    Those count that the thread, at its level of trust, tells of. Read from traits alone: a day
+    that is no candidate need not be looked at.
     """
 
-    def __init__(self, store: Store, partition: int, zone: tzinfo = UTC) -> None:
+    def __init__(self, store: Store, partition: int, thread: Thread, zone: tzinfo = UTC) -> None:
         self.zone = zone
         self.said = Counter[date]()
+        self.own = set[date]()  # with something of the very level, which no other tells
         sessions: dict[date, set[str | None]] = {}
         long: set[date] = set()
         for trait in messages_of(store, partition):
+            if not thread.tells(trait.trust):
+                continue
             day = placed(_EPOCH + timedelta(microseconds=trait.happened), zone).date()
             self.said[day] += 1
+            self.own |= {day} if level_of(trait.trust) == thread.level else set()
             sessions.setdefault(day, set()).add(trait.session)
             long |= {day} if trait.characters >= LENGTHY else set()
         self.candidates = frozenset(

@@ -103,6 +103,7 @@ def _ids(records: Sequence[MemoryRecord]) -> list[str]:
 def _stands(found: MemoryRecord, new: MemoryRecord) -> bool:
     """Whether the one found is what the new one would be; a caller may have made it another."""
     alike = all(found.metadata.get(name) == new.metadata.get(name) for name in _SORT)
+    alike = alike and found.trust == new.trust
     return found.state == State.ACTIVE and made_of(found) > 0 and alike
 
 

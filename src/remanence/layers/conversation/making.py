@@ -40,14 +40,19 @@ class Draft:
     sources: tuple[MemoryRecord, ...]
 
 
-def drafted(level: Level, sources: Sequence[MemoryRecord], text: str, **metadata: str) -> Draft:
-    """A summary with this text of the sources, which are given in order of time."""
+def drafted(
+    level: Level, sources: Sequence[MemoryRecord], text: str, trust: float, **metadata: str
+) -> Draft:
+    """A summary with this text of the sources, which are given in order of time.
+
+    They are trusted no less than it.
+    """
     last = max(source.happened_at for source in sources)
     return Draft(
         fields={
             "text": text,
             "happened_at": last,
-            "trust": min(source.trust for source in sources),
+            "trust": trust,
             "importance": max(source.importance for source in sources),
             "metadata": {
                 "level": level.value,
@@ -99,6 +104,11 @@ def turns_of(sources: Sequence[MemoryRecord]) -> list[Said]:
 def messages_in(source: MemoryRecord) -> int:
     """How many messages a source stands for."""
     return held_by(source) if source.kind == Kind.SUMMARY else 1
+
+
+def name_at(trust: float, name: str) -> str:
+    """The name under which a summary is written once for each level of trust."""
+    return name if trust == 1 else f"{name}:{trust}"
 
 
 def digest_of(*values: str | None) -> str:

@@ -14,12 +14,13 @@ from remanence.layers.conversation.making import (
     digest_of,
     drafted,
     length_for,
+    name_at,
     told,
     turns_of,
 )
 from remanence.layers.conversation.segments import Run
-from remanence.layers.conversation.telling import telling
-from remanence.layers.conversation.thread import Thread
+from remanence.layers.conversation.telling import MOST, telling
+from remanence.layers.conversation.thread import Thread, level_in, told_from
 from remanence.model.conversation import Level
 from remanence.model.filter import Compare
 from remanence.model.memory import MemoryRecord
@@ -27,6 +28,8 @@ from remanence.ports.language_model import LanguageModel
 from remanence.ports.store import Store
 from remanence.remember.lineage import made_of, sources_of
 from remanence.remember.zones import Zones
+from remanence.text.fences import low_trust
+from remanence.text.tokens import count_tokens
 
 ROLL_UP = 4  # so many new segments make a new summary of the conversation worth its while
 MODEL = "model"  # in a summary's metadata: the model that wrote it
@@ -55,7 +58,7 @@ class Summaries:
     ) -> list[MemoryRecord]:
         """Summarise what stands before `oldest` and is in no segment; the segments written."""
         runs = islice(gaps(self._store, thread, oldest, all_of_it=all_of_it), most)
-        written = [self._segment(run) for run in runs]
+        written = [self._segment(thread, run) for run in runs]
         return [record for record in written if record is not None]
 
     def roll_up(self, thread: Thread) -> MemoryRecord | None:
@@ -64,21 +67,34 @@ class Summaries:
         if len(list(islice(beside(self._store, thread, current), ROLL_UP))) < ROLL_UP:
             return None
         segments = list(thread.summaries(Level.SEGMENT))[::-1]
-        draft = drafted(Level.CONVERSATION, segments, self._rolled(current, segments))
+        text = self._rolled(current, segments)
+        draft = drafted(Level.CONVERSATION, segments, text, level_in(thread))
         if current is not None:
             return self._deriving.rewrite(current, draft.fields, draft.sources)
         session = thread.reach.session_id
         name = f"conversation:{digest_of(thread.reach.user_id, session)}"
-        return self._deriving.write(draft, name, session)
+        return self._deriving.write(draft, name_at(level_in(thread), name), session)
 
     def whole(self, thread: Thread) -> MemoryRecord | None:
         """The summary of a conversation, if it has one."""
         return next(thread.summaries(Level.CONVERSATION), None)
 
     def told(self, thread: Thread) -> str:
-        """The rolling summary: that of the conversation and the segments beside it, in short."""
-        whole = self.whole(thread)
-        return telling(whole, beside(self._store, thread, whole))
+        """The rolling summary: that of the conversation and the segments beside it, in short.
+
+        What is trusted by half comes first; what is trusted less is marked, and has what is left
+        of the room.
+        """
+        texts: list[str] = []
+        room = MOST
+        for level in told_from(thread.levels()):
+            there = thread.at(level)
+            whole = self.whole(there)
+            mark = low_trust(level)
+            text = telling(whole, beside(self._store, there, whole), room, mark)
+            texts += [text] if text else []
+            room -= count_tokens(text)
+        return "\n".join(texts)
 
     def refine(self, record: MemoryRecord, level: Level) -> MemoryRecord | None:
         """Have the model write a summary anew; None if it did so before, or could not.
@@ -109,9 +125,11 @@ class Summaries:
             record, {"text": text, "metadata": {**told, MODEL: self._model.name}}
         )
 
-    def _segment(self, run: Sequence[MemoryRecord]) -> MemoryRecord | None:
-        draft = drafted(Level.SEGMENT, run, told(Level.SEGMENT, self._local(run), self._extract))
-        return self._deriving.write(draft, f"segment:{run[0].id}", run[0].session_id)
+    def _segment(self, thread: Thread, run: Sequence[MemoryRecord]) -> MemoryRecord | None:
+        text, trust = told(Level.SEGMENT, self._local(run), self._extract), level_in(thread)
+        draft = drafted(Level.SEGMENT, run, text, trust)
+        name = name_at(trust, f"segment:{run[0].id}")
+        return self._deriving.write(draft, name, run[0].session_id)
 
     def _rolled(self, current: MemoryRecord | None, segments: Sequence[MemoryRecord]) -> str:
         """The text of a conversation's summary; that of a very long one goes on from the last."""

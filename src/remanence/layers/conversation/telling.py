@@ -14,15 +14,22 @@ LEAST = 30  # tokens: less of a segment says nothing
 CUT = " …"
 
 
-def telling(whole: MemoryRecord | None, newest_first: Iterable[MemoryRecord]) -> str:
+def telling(
+    whole: MemoryRecord | None,
+    newest_first: Iterable[MemoryRecord],
+    room: int = MOST,
+    mark: str = "",
+) -> str:
     """What the records say, oldest first, in bounded space; of the segments, the newest that fit.
 
-    Reads no more of the segments than it takes.
+    Reads no more of the segments than it takes. Each line begins with the mark.
     """
-    head = "" if whole is None else within(_said(whole), MOST_OF_WHOLE)
-    room = MOST - count_tokens(head)
+    if room < LEAST:
+        return ""
+    head = "" if whole is None else within(_said(whole, mark), min(MOST_OF_WHOLE, room))
+    room -= count_tokens(head)
     told: list[str] = []
-    for text in filter(None, map(_said, newest_first)):
+    for text in filter(None, (_said(one, mark) for one in newest_first)):
         if room < LEAST:
             break
         told.append(within(text, room - 1))
@@ -44,5 +51,7 @@ def within(text: str, tokens: int) -> str:
     return (kept[: kept.rfind(" ")] if " " in kept[-80:] else kept).rstrip() + CUT
 
 
-def _said(record: MemoryRecord) -> str:
-    return "" if says_nothing(record.text, record.metadata) else record.text
+def _said(record: MemoryRecord, mark: str) -> str:
+    if says_nothing(record.text, record.metadata):
+        return ""
+    return "\n".join(mark + line for line in record.text.splitlines()) if mark else record.text

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import dropwhile, islice
 
 from remanence.model.conversation import Level
 from remanence.model.filter import Both, Compare, Filter
-from remanence.model.memory import Kind, MemoryRecord, State
+from remanence.model.memory import HALF, LEVELS, Kind, MemoryRecord, State, level_of
 from remanence.model.origins import ORIGIN
 from remanence.model.scope import Reach
 from remanence.ports.store import Store
@@ -20,25 +21,87 @@ FIRST_PAGE = 64  # often enough
 PAGE = 1_000
 
 
-class Thread:
-    """The messages and summaries in a reach that stand, in order of time."""
+def told_from(levels: Sequence[float]) -> list[float]:
+    """Of the levels (highest first) at which something was said, those that tell all of it.
 
-    def __init__(self, store: Store, reach: Reach) -> None:
+    From half on a level tells whatever is trusted no less, so the lowest of these is enough; each
+    of the others tells only its own.
+    """
+    trusted = [level for level in levels if level >= HALF]
+    return [*trusted[-1:], *levels[len(trusted) :]]
+
+
+def level_in(thread: Thread) -> float:
+    """The level of trust of a thread that has one."""
+    assert thread.level is not None
+    return thread.level
+
+
+class Thread:
+    """The messages and summaries in a reach that stand, in order of time.
+
+    At a `level` of trust it has the summaries of that level, and the messages they tell of: from
+    half on, all that are trusted no less; below, only those of the level. So what is trusted less
+    changes nothing in what is told of the more trusted.
+    """
+
+    def __init__(self, store: Store, reach: Reach, level: float | None = None) -> None:
         self._store = store
         self.reach = reach
+        self.level = level
+        self._said: tuple[Filter, ...] = ()
+        self._made: tuple[Filter, ...] = ()
+        if level is not None:
+            self.reach = replace(reach, min_trust=max(level, reach.min_trust))
+            self._made = (Compare("trust", "eq", level, field=True),)
+        if level is not None and level < HALF:
+            above = LEVELS[LEVELS.index(level) - 1]
+            self._said = (Compare("trust", "lt", above, field=True),)
+
+    def tells(self, trust: float) -> bool:
+        """Whether the thread tells of what is trusted so far."""
+        if self.level is None or self.level >= HALF:
+            return trust >= self.reach.min_trust
+        return level_of(trust) == self.level
+
+    def at(self, level: float) -> Thread:
+        """The same thread at a level of trust."""
+        return Thread(self._store, self.reach, level)
+
+    def above(self, trust: float) -> Thread:
+        """The same thread with whatever is trusted at least so far."""
+        return Thread(self._store, replace(self.reach, min_trust=max(trust, self.reach.min_trust)))
+
+    def below(self, trust: float) -> Thread:
+        """The same thread with whatever is trusted less."""
+        found = Thread(self._store, self.reach)
+        found._said = (Compare("trust", "lt", trust, field=True),)
+        return found
+
+    def levels(self, since: datetime | None = None, until: datetime | None = None) -> list[float]:
+        """The levels of trust at which something was said, the highest first."""
+        found: list[float] = []
+        total, before = self.count(since, until), 0
+        for level in LEVELS:
+            if before == total or level < self.reach.min_trust:
+                break
+            count = self.above(level).count(since, until)
+            found += [level] if count > before else []
+            before = count
+        return found
 
     def newest(self, limit: int, until: datetime | None = None) -> list[MemoryRecord]:
         """The last messages, oldest first; with `until`, of those before that moment."""
-        where = _messages(until=until)
+        where = self._messages(until=until)
         return self._store.find(self.reach, where, limit=limit)[::-1]
 
     def spoken(self, limit: int) -> list[MemoryRecord]:
         """The last messages without those about memory itself, oldest first."""
-        return self._store.find(self.reach, _SPOKEN, limit=limit)[::-1]
+        return self._store.find(self.reach, self._spoken(), limit=limit)[::-1]
 
     def count_spoken(self) -> int:
         """How many messages there are, those about memory itself left out."""
-        return self._store.count(self.reach, _SPOKEN)
+        return self._store.count(self.reach, self._spoken())
 
     def before(self, message: MemoryRecord, limit: int) -> list[MemoryRecord]:
         """The last messages that stand before this memory, which may be archived; oldest first."""
@@ -57,20 +120,21 @@ class Thread:
         self, since: datetime | None = None, until: datetime | None = None
     ) -> Iterator[MemoryRecord]:
         """Messages from `since` up to before `until`, oldest first."""
-        return self._pages(_messages(since, until))
+        return self._pages(self._messages(since, until))
 
     def count(self, since: datetime | None = None, until: datetime | None = None) -> int:
         """How many messages there are from `since` up to before `until`."""
-        return self._store.count(self.reach, _messages(since, until))
+        return self._store.count(self.reach, self._messages(since, until))
 
     def summaries(self, level: Level, *more: Filter) -> Iterator[MemoryRecord]:
         """Summaries of a level that were made here, the one that reaches furthest first."""
-        found = self._pages(Both((_summaries(level), *more)), newest_first=True)
+        where = Both((_summaries(level), *self._made, *more))
+        found = self._pages(where, newest_first=True)
         return (record for record in found if made_of(record))
 
     def count_summaries(self, level: Level, *more: Filter) -> int:
         """How many summaries of a level there are."""
-        return self._store.count(self.reach, Both((_summaries(level), *more)))
+        return self._store.count(self.reach, Both((_summaries(level), *self._made, *more)))
 
     def everything(self, any_state: bool) -> list[MemoryRecord]:
         """Messages and summaries, oldest first: in any state, or those that stand.
@@ -83,6 +147,12 @@ class Thread:
             return found
         merged = {record.id for record in hidden(self._store, found)}
         return [one for one in found if one.state == State.ACTIVE or one.id in merged]
+
+    def _messages(self, since: datetime | None = None, until: datetime | None = None) -> Filter:
+        return Both((_messages(since, until), *self._said))
+
+    def _spoken(self) -> Filter:
+        return Both((_SPOKEN, *self._said))
 
     def _pages(self, where: Filter, *, newest_first: bool = False) -> Iterator[MemoryRecord]:
         seen: set[str] = set()  # others may write between the pages

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from remanence.layers.conversation.chat import tokens_of
-from remanence.model.memory import MemoryRecord
+from remanence.model.memory import GUEST, HALF, MemoryRecord
 from remanence.remember.tool_calls import CALL_ID, CALLS, calls_in
 
 CountMessage = Callable[[MemoryRecord], int]
@@ -41,13 +41,48 @@ def fitted(
     return [messages[place] for place in places]
 
 
+def beside(
+    kept: Sequence[MemoryRecord],
+    others: Sequence[MemoryRecord],
+    max_messages: int,
+    max_tokens: int,
+    *,
+    full: bool,
+    count: CountMessage = tokens_of,
+) -> list[MemoryRecord]:
+    """The messages kept, with the newest of `others` that they leave room for, in order of time.
+
+    Others are trusted less: they push nothing out. If the window is `full`, none older than what
+    is kept comes in.
+    """
+    if not kept:
+        return fitted(others, max_messages, max_tokens, count)
+    first = kept[0].happened_at if full else None
+    late = [one for one in others if first is None or one.happened_at >= first]
+    room, tokens = max_messages - len(kept), max_tokens - sum(map(count, kept))
+    units = _newest_within(_units(late, count), room, tokens)
+    added = [late[place] for place in sorted(place for unit in units for place in unit.places)]
+    return sorted([*kept, *added], key=lambda one: one.happened_at)
+
+
+def _newest_within(units: Sequence[Unit], most: int, tokens: int) -> list[Unit]:
+    """The newest units that take no more than this."""
+    chosen: list[Unit] = []
+    for unit in reversed(units):
+        most, tokens = most - len(unit.places), tokens - unit.tokens
+        if most < 0 or tokens < 0:
+            break
+        chosen.append(unit)
+    return chosen
+
+
 def _units(messages: Sequence[MemoryRecord], count: CountMessage) -> list[Unit]:
     """The messages in units, in order of their newest message."""
     groups: dict[int, list[int]] = {}
     called: dict[str, int] = {}
     for place, message in enumerate(messages):
         answered = message.metadata.get(CALL_ID)
-        if isinstance(answered, str):
+        if isinstance(answered, str) and _may_call(message):
             if answered in called:
                 groups[called[answered]].append(place)
             continue
@@ -65,7 +100,13 @@ def _unit(messages: Sequence[MemoryRecord], places: Sequence[int], count: CountM
     )
 
 
+def _may_call(message: MemoryRecord) -> bool:
+    return message.role != GUEST and message.trust >= HALF
+
+
 def _call_ids(message: MemoryRecord) -> list[str]:
+    if not _may_call(message):
+        return []
     ids = [call.get("id") for call in calls_in(message.metadata.get(CALLS))]
     return [id for id in ids if isinstance(id, str)]
 

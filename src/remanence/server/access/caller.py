@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -71,6 +71,15 @@ def check_request(caller: Caller, operation: Operation, request: Any, memory: Me
             f"A dry run of {operation.name} shows memories; it needs a key with the scope "
             f"`{Grant.READ}` too."
         )
+
+
+def trusting(caller: Caller, request: Any, least: float) -> Any:
+    """The request with no less than the server's `min_trust`, unless a trusted admin asks so."""
+    given = getattr(request, "min_trust", None)
+    if isinstance(given, bool) or not isinstance(given, int | float) or given >= least:
+        return request
+    free = caller.may(Grant.ADMIN) and caller.trust >= 1
+    return request if free else replace(request, min_trust=least)
 
 
 def told_to(caller: Caller, operation: Operation, answer: Any) -> Any:

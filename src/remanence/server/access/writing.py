@@ -9,11 +9,11 @@ from typing import Any
 
 from remanence.errors import Forbidden, InvalidInput
 from remanence.memory import Memory
-from remanence.model.accept import text_of
+from remanence.model.accept import MAX_LABEL, text_of
 from remanence.model.block import block_label
 from remanence.model.document import Shelf
-from remanence.model.knowledge import entity_id
-from remanence.model.memory import MemoryRecord, State
+from remanence.model.knowledge import entity_id, folded_name
+from remanence.model.memory import GUEST, Kind, MemoryRecord, State
 from remanence.model.origins import OWN, STATED, check_metadata, check_origin
 from remanence.operations.operation import Operation
 from remanence.operations.routes import Grant
@@ -23,6 +23,8 @@ from remanence.server.access.gate import LOCAL
 from remanence.server.access.redacting import CALLED, Redact, redacted, words_redacted
 
 NAMING = frozenset({"purge"})  # its labels say what is looked for; nothing carries them
+# Who speaks in a chat, as a prompt names them.
+ROLES = frozenset({"user", "assistant", "system", "developer", "tool", "function", "human", "ai"})
 CALLER = "caller"  # the origin of a claim that somebody stated
 CITING: Mapping[str, str] = {"facts.add": "source", "graph.relate": "source_memory"}
 _NOTED = (Shelf.BLOCK, Shelf.CONVERSATION, Shelf.SESSION, Shelf.WORKING)
@@ -42,6 +44,10 @@ def as_theirs(caller: Caller, operation: Operation, request: Any, memory: Memory
         given["trust"] = _no_more(given["trust"], caller.trust)
     if "memories" in given:
         given["memories"] = tuple(item_of(one, caller) for one in given["memories"])
+    if "messages" in given:
+        given["messages"] = tuple(_turn(one, caller) for one in given["messages"])
+    if "speaker" in given:
+        given |= _voice(given, caller)
     given |= {name: _name(given[name], caller) for name in ("actor", "author") if name in given}
     if given.get("idempotency_key") is not None:
         given["idempotency_key"] = _key(given["idempotency_key"], caller)
@@ -87,10 +93,36 @@ def item_of(item: Any, caller: Caller) -> Any:
         item = {"text": item}
     if not isinstance(item, Mapping):
         return item
-    told = {**item, "actor": _name(item.get("actor"), caller)}
+    told = {**item, "actor": _name(item.get("actor"), caller)} | _voice(item, caller)
     if caller.trust < 1:
         told["trust"] = _no_more(item.get("trust", 1.0), caller.trust)
     return told | ({"quarantined": True} if caller.quarantine else {})
+
+
+def _turn(message: Any, caller: Caller) -> Any:
+    """A message of a conversation; who is trusted less calls no tools and answers for none."""
+    if caller.trust >= 1 or not isinstance(message, Mapping):
+        return message
+    if message.get("tool_calls") or message.get("tool_call_id"):
+        raise Forbidden(
+            "A key of limited trust speaks for no assistant and no tool: leave `tool_calls` and "
+            "`tool_call_id` out, or write with a key of full trust."
+        )
+    told = _voice({"role": GUEST, "speaker": message.get("name")}, caller)
+    return {**message, "role": GUEST, "name": told["speaker"]}
+
+
+def _voice(given: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+    """In which role, and as whom; who is trusted less is a guest under the name of the key.
+
+    So nobody is taken for the user, the assistant or the system who is not.
+    """
+    role, speaker = given.get("role"), given.get("speaker")
+    said = role is not None or speaker is not None or given.get("kind") == Kind.MESSAGE
+    if caller.trust >= 1 or not said:
+        return {}
+    name = f"{caller.name} (as {speaker})" if isinstance(speaker, str) and speaker else caller.name
+    return {"role": GUEST, "speaker": name[:MAX_LABEL]}
 
 
 def _no_more(trust: Any, most: float) -> Any:
@@ -130,7 +162,7 @@ def _check_standing(
     if caller.trust >= 1:
         return
     for one in _written(given):
-        _check_privileges(operation, one)
+        _check_privileges(operation.name, one)
     cited = given.get(CITING.get(operation.name, ""))
     if cited is not None and memory.get(cited).trust > caller.trust:
         raise Forbidden("A key of limited trust cites no memory that is trusted more.")
@@ -161,15 +193,25 @@ def _check_touched(caller: Caller, given: Mapping[str, Any], touched: list[Memor
         raise Forbidden("A key of limited trust changes nothing that is trusted more.")
 
 
-def _check_privileges(operation: Operation, given: Mapping[str, Any]) -> None:
+def _check_privileges(verb: str, given: Mapping[str, Any]) -> None:
     """Nothing that no rule may ever forget, or that counts as the user's own word."""
     if given.get("pinned"):
         raise Forbidden("A key of limited trust pins nothing; leave `pinned` out.")
-    if given.get("source") == STATED and operation.name not in CITING:
+    source = given.get("source")
+    if verb not in CITING and isinstance(source, str) and _is_role(source):
+        raise Forbidden(
+            f"The source {source[:40]!r} would pass for who speaks in a prompt; a key of limited "
+            "trust names another."
+        )
+    if source == STATED and verb not in CITING:
         raise Forbidden(
             f"The source {STATED!r} is for what the user said to be so; a key of limited trust "
             "names another."
         )
+
+
+def _is_role(source: str) -> bool:
+    return source != STATED and folded_name(source) in ROLES
 
 
 class Intake:
@@ -256,6 +298,8 @@ def _as_written(line: Line, caller: Caller) -> Line:
     match line.get("type"):
         case "memory":
             _check_own(line)
+            if caller.trust < 1:
+                _check_privileges("import", line)
             return {**item_of(line, caller)}
         case "revision":
             before = line.get("before")

@@ -44,6 +44,7 @@ class Line:
     kind: Kind
     when: datetime
     speaker: str | None
+    trust: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +56,7 @@ class Recalled:
     score: float
     when: datetime
     speaker: str | None
+    trust: float
     why: Mapping[str, float]
 
 
@@ -126,6 +128,7 @@ def line(record: MemoryRecord) -> Line:
         kind=record.kind,
         when=record.happened_at,
         speaker=record.speaker or record.role,
+        trust=record.trust,
     )
 
 
@@ -162,5 +165,6 @@ def _recalled(hit: Hit) -> Recalled:
         score=round(hit.relevance, 4),
         when=record.happened_at,
         speaker=record.speaker or record.role,
+        trust=record.trust,
         why={name: round(share, 3) for name, share in best},
     )

@@ -7,14 +7,15 @@ from enum import StrEnum
 
 from starlette.datastructures import Headers
 
-from remanence.errors import Forbidden
+from remanence.errors import Forbidden, InvalidInput
 from remanence.model.accept import MAX_LABEL, label_of
+from remanence.model.memory import unit_interval
 from remanence.operations.reading import Misfit
 from remanence.operations.routes import Grant
 from remanence.server.access.caller import Caller
 
 USER, AGENT, SESSION = "x-memory-user-id", "x-memory-agent-id", "x-memory-session-id"
-MODE = "x-memory-mode"
+MODE, MIN_TRUST = "x-memory-mode", "x-memory-min-trust"
 
 
 class Mode(StrEnum):
@@ -45,6 +46,7 @@ class Placing:
     session_id: str | None
     mode: Mode
     less: bool = False
+    min_trust: float | None = None
 
 
 def placed(headers: Headers, user: object, caller: Caller) -> Placing:
@@ -63,7 +65,17 @@ def placed(headers: Headers, user: object, caller: Caller) -> Placing:
         session_id=header_of(headers, SESSION),
         mode=mode,
         less=wanted is not None and mode is not wanted,
+        min_trust=trust_of(headers),
     )
+
+
+def trust_of(headers: Headers) -> float | None:
+    """How far what is recalled must be trusted; None if nothing is said."""
+    given = header_of(headers, MIN_TRUST)
+    try:
+        return None if given is None else unit_interval(MIN_TRUST, float(given))
+    except (ValueError, InvalidInput):
+        raise Misfit("X-Memory-Min-Trust must be a number from 0 to 1.") from None
 
 
 def mode_of(headers: Headers) -> Mode | None:

@@ -48,6 +48,7 @@ async def recalled(
         agent_id=placing.agent_id,
         session_id=placing.session_id,
         max_tokens=max_tokens,
+        min_trust=placing.min_trust,
     )
     try:
         work = calls.run(door.perform, caller, operation("context"), asked)

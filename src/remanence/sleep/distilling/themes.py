@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from remanence.model.embedding import Fingerprint
 from remanence.model.knowledge import Claim, FactKind
-from remanence.model.memory import Kind
+from remanence.model.memory import Kind, level_of
 from remanence.model.predicates import predicate_of
 from remanence.model.scope import Reach
 from remanence.ports.store import Store
@@ -34,6 +35,15 @@ _SAID = frozenset({Kind.EPISODIC, Kind.MESSAGE})
 _TOLD_BY_FACTS = frozenset({FactKind.FACT, FactKind.PREFERENCE})
 
 
+class Whose(NamedTuple):
+    """Whose words: how far they are trusted, of which agent, by whom and in which role."""
+
+    level: float
+    agent: str | None
+    speaker: str | None
+    role: str | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Theme:
     """Memories of one person, in order of key, that turn on `word`; `also` are words beside it.
@@ -49,6 +59,7 @@ class Theme:
     keys: tuple[int, ...]
     about: str = ""
     left_out: tuple[int, ...] = ()
+    level: float = 1.0
 
     @property
     def words(self) -> frozenset[str]:
@@ -61,32 +72,40 @@ def themes(
 ) -> tuple[list[Theme], int]:
     """The themes of a partition, person by person, and how many memories were read for them.
 
-    No memory is in two of them.
+    No memory is in two of them. Each level of trust has its own, the most trusted first, and what
+    is trusted less decides about none of those above it.
     """
-    voices: dict[tuple[str | None, ...], Voice] = {}
+    voices: dict[Whose, Voice] = {}
     owners: set[str] = set()
     looked_at = 0
     for key, record in read(store, partition, in_reach(store, partition, reach, _SAID)):
         looked_at += 1
         if words := telling(record):
-            whose = (record.agent_id, record.speaker, record.role)
+            whose = Whose(level_of(record.trust), record.agent_id, record.speaker, record.role)
             voices.setdefault(whose, Voice()).add(key, record, words)
             owners.update([record.user_id] if record.user_id else [])
-    people = sorted({speaker for _, speaker, _ in voices if speaker})[:_MOST_PEOPLE]
-    known = frozenset(terms(" ".join([*people, *owners])))
-    found = [
-        replace(theme, speaker=speaker, role=role, left_out=_left_out(theme, agent, voices))
-        for (agent, speaker, role), voice in voices.items()
-        for theme in _joined(_Finding(store, partition, reach, fingerprint, voice, known))
-    ]
+    found: list[Theme] = []
+    for whose, voice in sorted(voices.items(), key=lambda one: -one[0].level):
+        heard = {other: one for other, one in voices.items() if other.level >= whose.level}
+        people = sorted({other.speaker for other in heard if other.speaker})[:_MOST_PEOPLE]
+        known = frozenset(terms(" ".join([*people, *owners])))
+        finding = _Finding(store, partition, reach, fingerprint, voice, known)
+        found += [
+            replace(
+                theme,
+                speaker=whose.speaker,
+                role=whose.role,
+                level=whose.level,
+                left_out=_left_out(theme, whose.agent, heard),
+            )
+            for theme in _joined(finding)
+        ]
     return found, looked_at
 
 
-def _left_out(
-    theme: Theme, agent: str | None, voices: Mapping[tuple[str | None, ...], Voice]
-) -> tuple[int, ...]:
+def _left_out(theme: Theme, agent: str | None, voices: Mapping[Whose, Voice]) -> tuple[int, ...]:
     term, inside = term_of(theme.word), set(theme.keys)
-    heard = [voice for whose, voice in voices.items() if whose[0] == agent and term in voice.uses]
+    heard = [voice for one, voice in voices.items() if one.agent == agent and term in voice.uses]
     keys = (voice.keys[row] for voice in heard for row in voice.uses[term].rows)
     return tuple(sorted(key for key in keys if key not in inside)[-_MOST_LEFT_OUT:])
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
 from typing import NamedTuple
 
 from remanence.layers.cleanup import days_before
 from remanence.model.filter import Both, Compare, Filter
-from remanence.model.memory import State
+from remanence.model.memory import HALF, State
 from remanence.model.sleep import Deed, Night, Plan, Step
 from remanence.model.write import Revise
 from remanence.ports.store import Progress, Store
@@ -21,13 +22,16 @@ VERB = "faded"
 
 
 class Faded(NamedTuple):
-    """A memory that the rule lets go; they sort the weakest first, then the longest untouched."""
+    """A memory that the rule lets go; they sort the weakest first, then the longest untouched.
+
+    Those trusted less than by half are `doubted`, and go after the others."""
 
     strength: float
     touched: float
     id: str
     version: int
     why: str
+    doubted: bool
 
 
 class Forgetting:
@@ -42,14 +46,21 @@ class Forgetting:
         self._store = store
 
     def plan(self, night: Night, progress: Progress | None = None) -> Plan:
-        """The weakest memories that the policy lets go, one deed each.
+        """The weakest memories that the policy lets go, one deed each, the trusted ones first.
 
         Holds one deed more than the cap allows, so that the cut shows; a note tells how many
         there are in all.
         """
         looked, found = count(), count()
-        room = allowance(night.policy.cap, self._store.count(night.reach, ACTIVE)) + 1
-        weakest = heapq.nsmallest(room, self._faded(night, looked, found, progress))
+        cap, reach = night.policy.cap, night.reach
+        active = self._store.count(reach, ACTIVE)
+        trusted = self._store.count(replace(reach, min_trust=HALF), ACTIVE)
+        faded = self._faded(night, looked, found, progress)
+        room = allowance(cap, active) + 1
+        weakest = heapq.nsmallest(room, faded, key=lambda one: (one.doubted, one))
+        # Whoever is trusted less neither uses up the room of the others nor makes more of it.
+        own = room if trusted == active else allowance(cap, trusted)
+        weakest = [one for n, one in enumerate(weakest) if one.doubted or n < own]
         total = next(found)
         notes = (f"{total} have faded; the weakest {len(weakest)} are planned",)
         return Plan(
@@ -74,6 +85,7 @@ class Forgetting:
                     record.id,
                     record.version,
                     reason_of(trace, now, policy, days),
+                    record.trust < HALF,
                 )
 
 

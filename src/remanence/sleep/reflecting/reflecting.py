@@ -11,7 +11,7 @@ from uuid import UUID
 from remanence.clock import FixedClock
 from remanence.knowledge.facts.evidence import Evidence
 from remanence.model.embedding import Fingerprint
-from remanence.model.memory import Kind, MemoryRecord
+from remanence.model.memory import HALF, Kind, MemoryRecord
 from remanence.model.sleep import Deed, Night, Plan, Step
 from remanence.ports.language_model import LanguageModel
 from remanence.ports.store import Progress, Store
@@ -78,14 +78,14 @@ class Reflecting:
         yield self._deriving.deed(night, draft, former.standing)
 
     def _months(self, partition: int, found: Sequence[Theme], night: Night) -> Iterator[Draft]:
-        told: Counter[tuple[str | None, str]] = Counter()
+        told: Counter[tuple[str | None, str, float]] = Counter()
         for theme in found:
             by_month: dict[str, list[MemoryRecord]] = {}
             others = [record for _, record in read(self._store, partition, theme.left_out)]
             for _, record in read(self._store, partition, theme.keys):
                 by_month.setdefault(f"{record.happened_at:%Y-%m}", []).append(record)
             for month, records in sorted(by_month.items()):
-                place = (theme.speaker, month)
+                place = (theme.speaker, month, theme.level)
                 sources = sorted(records, key=lambda one: (one.happened_at, one.id))
                 over = month < f"{night.now:%Y-%m}"
                 if over and told[place] < MOST_A_MONTH and self._tells(sources):
@@ -99,12 +99,17 @@ class Reflecting:
         return _recurs(sources) and not self._deriving.told(sources)
 
     def _changes(self, partition: int, night: Night) -> Iterator[Draft]:
-        """Nothing of a single conversation: what it says of changes it may yet take back."""
+        """Nothing of a single conversation: what it says of changes it may yet take back.
+
+        Nor of what is trusted less than by half, which would lend its trust to the whole.
+        """
         first = next(in_reach(self._store, partition, night.reach), None)
         if first is None or night.reach.session_id is not None:
             return
         owner = self._store.records(partition, [first])[first].user_id
-        reach = replace(night.reach, user_id=owner, all_users=False, include_shared=False)
+        reach = replace(
+            night.reach, user_id=owner, all_users=False, include_shared=False, min_trust=HALF
+        )
         clock = FixedClock(night.now)
         evidence = Evidence(self._store, reach.tenant, clock, self._one_at_a_time)
         for change in changes(evidence.everything(reach, None), night.now, self._one_at_a_time):

@@ -7,7 +7,15 @@ from typing import Any
 
 from remanence.model.knowledge import Claim, Entity, Mention
 from remanence.model.scope import Reach
-from remanence.store.claims import begins, claim_of, entity_of, is_narrow, known_ids, narrowed
+from remanence.store.claims import (
+    GIVEN,
+    begins,
+    claim_of,
+    entity_of,
+    is_narrow,
+    known_ids,
+    narrowed,
+)
 from remanence.store.conditions import Condition, joined
 from remanence.store.postgres.arrays import Array, int8s, texts, uuids
 from remanence.store.postgres.database import Database
@@ -81,6 +89,8 @@ class PostgresKnowledge:
                 parts += [begins("e.head", prefix[:_HEAD]), begins("e.folded", prefix)]
             if is_narrow(reach):
                 parts.append(_spoken_of(session, partitions, reach))
+            elif reach.min_trust > 0:
+                parts.append(joined("OR", [GIVEN, _spoken_of(session, partitions, reach)]))
             rows = _found(session, "entities_in_reach", joined("AND", parts), limit, offset)
             return [self._entity(session, row) for row in rows]
 

@@ -13,6 +13,7 @@ import orjson
 from remanence.model.knowledge import Claim, Entity, Mention
 from remanence.model.scope import Reach
 from remanence.store.claims import (
+    GIVEN,
     begins,
     claim_of,
     entity_of,
@@ -95,6 +96,8 @@ class SqliteKnowledge:
                 parts.append(begins("e.folded", prefix))
             if is_narrow(reach):
                 parts.append(_spoken_of(partitions, reach))
+            elif reach.min_trust > 0:
+                parts.append(joined("OR", [GIVEN, _spoken_of(partitions, reach)]))
             rows = _found(connection, "find_entities", joined("AND", parts), limit, offset)
             return [self._entity(connection, row) for row in rows]
 

@@ -95,7 +95,7 @@ WHERE n.tenant = %(tenant)s AND n.partition = %(partition)s AND n.memory = ANY(%
 ORDER BY n.memory, n.entity
 
 -- name: ties
-SELECT key, subject, predicate, object, coalesce(memory, 0) FROM claims
+SELECT key, subject, predicate, object, coalesce(memory, 0), trust FROM claims
 WHERE tenant = %(tenant)s AND partition = %(partition)s AND key > %(after)s
 AND object IS NOT NULL AND rested_at IS NULL AND retired_at IS NULL AND denies = 0
 ORDER BY key LIMIT %(most)s

@@ -212,7 +212,7 @@ CROSS JOIN memories AS m ON m.key = n.memory
 WHERE n.partition = ? AND m.state = 1 ORDER BY n.memory, n.entity
 
 -- name: ties_after
-SELECT key, subject, predicate, object, coalesce(memory, 0) FROM claims
+SELECT key, subject, predicate, object, coalesce(memory, 0), trust FROM claims
 WHERE partition = ? AND object IS NOT NULL AND rested_at IS NULL AND retired_at IS NULL
 AND denies = 0 AND key > ? ORDER BY key LIMIT ?
 
