@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 
-from remanence.model.document import Address, Discard, Put, Shelf
+from remanence.model.document import Address, Put, Shelf
 from remanence.model.memory import MemoryRecord
 from remanence.ports.store import Documents
 from remanence.zones import known_zone, own_zone, placed, says_no_zone, zone_of
@@ -66,12 +66,10 @@ class Zones:
 
     def give(self, tenant: str, user_id: str, name: str | None, at: datetime) -> None:
         """Give a user a zone of their own, or take it away."""
-        address = address_of(user_id)
-        if name is None:
-            self._documents.put(tenant, [Discard(address=address)])
-        else:
+        if name is not None:
             zone_of(name)
-            self._documents.put(tenant, [Put(address=address, value={"name": name}, at=at)])
+        value = {"name": name or ""}  # kept, as to erase it takes more than to write
+        self._documents.put(tenant, [Put(address=address_of(user_id), value=value, at=at)])
         self._hold((tenant, user_id), name or "")
 
     def local(self, record: MemoryRecord) -> MemoryRecord:

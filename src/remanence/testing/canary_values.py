@@ -280,6 +280,7 @@ FIELDS: Mapping[str, Maker] = {
     "status": _of("completed", "failed"),
     "cron": _of("0 3 * * *"),
     "zone": _of("Europe/Berlin", "UTC"),
+    "timezone": _of("Europe/Berlin", "+05:45"),
     "after_new": _of(100),
     "after_messages": _of(50),
     "idle_s": _of(60.0),

@@ -81,7 +81,8 @@ def _conversation(address: Address, value: Value) -> None:
 
 
 def _user(address: Address, value: Value) -> None:
-    zone_of(value["name"])
+    if value["name"] != "":
+        zone_of(value["name"])
 
 
 def _snapshot(address: Address, value: Value) -> None:
