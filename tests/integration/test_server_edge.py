@@ -202,6 +202,12 @@ class TestGuesses:
         assert {one.status_code for one in told} == {401}
         assert len({one.json()["detail"] for one in told}) == 1
 
+    def test_a_key_that_was_revoked_is_no_guess_either(self, guarded: Served) -> None:
+        right, url = guarded.key("read"), f"{guarded.url}/v1/stats"
+        guarded.app.state.keys.revoke(right.split("_")[1])
+        told = {httpx.get(url, headers=bearer(right)).status_code for _ in range(30)}
+        assert told == {401}
+
     def test_no_key_is_no_guess(self, guarded: Served) -> None:
         guarded.key("read")
         seen = {httpx.get(f"{guarded.url}/v1/stats").status_code for _ in range(30)}

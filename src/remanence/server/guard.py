@@ -21,7 +21,7 @@ from remanence.errors import AccessError, RateLimited, Unauthenticated
 from remanence.operations.reading import Misfit
 from remanence.server.access.addresses import NOWHERE, caller_address
 from remanence.server.access.caller import Caller
-from remanence.server.access.gate import Gate, mark_of, shown_by
+from remanence.server.access.gate import Ended, Gate, mark_of, shown_by
 from remanence.server.access.limits import Backoff, Limits, Shares
 from remanence.server.access.request import request_id
 from remanence.server.problems import MEDIA_TYPE, Overloaded, Problem, TooLarge, problem_of
@@ -197,7 +197,7 @@ class Guard:
             loop = asyncio.get_running_loop()
             caller = await loop.run_in_executor(pool, self._gate.admit, headers)
         except Unauthenticated as error:
-            if shown:
+            if shown and not isinstance(error, Ended):
                 self._guesses.failed(guess)
                 if early := self._addresses.failed(address):
                     raise TooManyWrong(early) from error

@@ -62,6 +62,13 @@ class Credentials(Protocol):
         Without anything shown: None, as that too has to be asked.
         """
 
+    def ended(self, shown: str) -> bool:
+        """Whether it is what somebody was let in by, and no longer is; asked after `caller`."""
+
+
+class Ended(Unauthenticated):
+    """The key was right, and no longer is: nobody guesses here."""
+
 
 class Gate:
     """Lets callers in. With no keys and no issuer of tokens, whoever reaches the port is local."""
@@ -107,7 +114,8 @@ class Gate:
             caller = each.caller(shown)
             if caller is not None:
                 return caller
-        raise Unauthenticated("The key is unknown, expired or revoked.")
+        over = any(each.ended(shown) for each in self._credentials)
+        raise (Ended if over else Unauthenticated)("The key is unknown, expired or revoked.")
 
 
 def forwarded(headers: Mapping[str, str]) -> bool:

@@ -179,6 +179,12 @@ class Keys:
             return None
         return self._let_in(kept)
 
+    def ended(self, shown: str) -> bool:
+        """Whether this is a key that expired or was revoked, as `caller` found a moment ago."""
+        parts = parted(shown)
+        kept = None if parts is None else self._at_hand(parts[0])
+        return parts is not None and kept is not None and is_secret_of(parts[1], kept)
+
     def _let_in(self, kept: Kept) -> Caller | None:
         return kept.key.caller() if kept.key.usable(self._clock.now()) else None
 

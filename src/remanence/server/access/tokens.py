@@ -70,6 +70,10 @@ class Tokens:
         """None: a signature has to be checked every time."""
         return None
 
+    def ended(self, shown: str) -> bool:
+        """Never: what is wrong with a token, `caller` says itself."""
+        return False
+
     def caller(self, shown: str) -> Caller | None:
         """Whose token this is; None if it is none. `Unauthenticated` says what is wrong with it."""
         if len(shown) > LONGEST or shown.count(".") != 2 or not shown.isascii():
