@@ -7,6 +7,7 @@ RemanenceError
 ├── StoreError
 │   ├── StoreBusy           another process holds the write lock past the timeout
 │   ├── StoreFull           the disk or a quota is full; nothing was half-written
+│   │   └── QuotaExceeded   the tenant has as many memories or bytes as it may have
 │   ├── StoreUnavailable    the database server does not answer, or refuses the connection
 │   ├── StoreCorrupt        the file is not a Remanence store or is damaged
 │   └── StoreVersion        a library or schema too old or too new
@@ -20,6 +21,9 @@ RemanenceError
 │   ├── Unauthenticated     no key, or one that is unknown, expired or revoked
 │   ├── Forbidden           the key does not allow this
 │   └── RateLimited         too many calls; the message says when to try again
+├── Stopped
+│   ├── DeadlineExceeded    a call took longer than it may; the message says what was changed
+│   └── Cancelled           somebody called the work off
 ├── ServerUnavailable       a Remanence server does not answer, or not as it should
 ├── ConfigError             a setting cannot be read or understood
 └── Closed                  the memory was used after close()
@@ -54,6 +58,13 @@ class StoreBusy(StoreError):
 
 class StoreFull(StoreError):
     """The disk is full: the write was rolled back, reads go on. Free space and try again."""
+
+
+class QuotaExceeded(StoreFull):
+    """The tenant has as much as it may have: nothing of the write was kept. Erase, or ask for more.
+
+    It is not for want of space, so other tenants write on.
+    """
 
 
 class StoreUnavailable(StoreError):
@@ -108,6 +119,22 @@ class RateLimited(AccessError):
     """Too many calls in too short a time; wait `retry_s` seconds and try again."""
 
     retry_s: float = 1.0
+
+
+class Stopped(RemanenceError):
+    """The work was stopped before its end; the message says what of it was committed."""
+
+
+class DeadlineExceeded(Stopped):
+    """The call took longer than a call may take; `committed`: a part of it was done and stays."""
+
+    def __init__(self, message: str = "", *, committed: bool = False) -> None:
+        super().__init__(message)
+        self.committed = committed
+
+
+class Cancelled(Stopped):
+    """Somebody called the work off; what was committed before stays."""
 
 
 class ServerUnavailable(RemanenceError):

@@ -93,6 +93,7 @@ class Settings:
     port: int = 8005
     workers: int = 1
     calls: int = 2
+    call_timeout_s: float = 30.0
     hosts: str = ""
     origins: str = ""
     max_body_mb: float = 10.0
@@ -165,6 +166,7 @@ class Settings:
         _between("port", self.port, 0, 65_535)
         _between("workers", self.workers, 1, 256)
         _between("calls", self.calls, 1, 256)
+        _between("call_timeout_s", self.call_timeout_s, 0, 86_400)
         _between("max_body_mb", self.max_body_mb, 0.001, 10_000)
         _between("max_import_mb", self.max_import_mb, 0.001, 1_000_000)
         _between("rate_limit", self.rate_limit, 0, 10_000_000)
@@ -340,6 +342,8 @@ HELP: Mapping[str, str] = {
     "port": "the port that `rem serve` listens at; 0 takes a free one",
     "workers": "processes that serve the same store",
     "calls": "calls that one process works on at the same time",
+    "call_timeout_s": "how long a call may take before the server stops it, undoes it and answers "
+    "503; long work is a job and has no such end; 0: no end",
     "hosts": "further names under which the server may be called, with commas; `*.name` for all "
     "below one; always: the loopback names and `host`",
     "origins": "web pages that may call the server from a browser, with commas: "

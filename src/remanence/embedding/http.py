@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 import time
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from remanence import deadline
 from remanence.errors import EmbedderError, EmbedderUnavailable
 from remanence.model.embedding import (
     CODE_BITS,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 _LONGEST_WAIT_S = 30.0
+_LEAST_S = 0.05
 _ADVICE = {
     400: "the model may not take texts this long, or not make embeddings",
     401: "set an API key",
@@ -81,7 +84,7 @@ class HttpEmbedder:
         """`batch_size` texts a request."""
         none = np.empty((0, CODE_BYTES), dtype=np.uint8)
         starts = range(0, len(texts), self._batch_size)
-        batches = [self._vectors(texts[at : at + self._batch_size]) for at in starts]
+        batches = [self._batch(texts[at : at + self._batch_size]) for at in starts]
         return [Embedding(vector, none) for vectors in batches for vector in vectors]
 
     def embed_query(self, text: str) -> QueryEmbedding:
@@ -107,6 +110,10 @@ class HttpEmbedder:
                 f"{self._dimension}; is {self._model!r} still the same model?"
             )
         return vectors
+
+    def _batch(self, texts: Sequence[str]) -> FloatArray:
+        deadline.check()
+        return self._vectors(texts)
 
     def _cut(self, text: str) -> str:
         """The first `max_tokens` words; a blank for the empty text, which endpoints refuse."""
@@ -134,12 +141,17 @@ class _Endpoint:
 
     def post(self, request: Mapping[str, Any]) -> Any:
         """The answer's JSON, or `EmbedderUnavailable` when the retries are used up."""
+        # An endpoint that hangs leaves a write half of its time to be stored without vectors.
+        until = time.monotonic() + deadline.left(math.inf) / 2
         for wait in self._waits:
             try:
-                return self._once(request)
+                return self._once(request, until)
             except _Passing as error:
-                time.sleep(min(error.wait_s or wait, _LONGEST_WAIT_S))
-        return self._once(request)
+                pause = min(error.wait_s or wait, _LONGEST_WAIT_S)
+                if time.monotonic() + pause >= until:
+                    raise
+                time.sleep(pause)
+        return self._once(request, until)
 
     def close(self) -> None:
         with self._lock:
@@ -148,11 +160,12 @@ class _Endpoint:
         if client:
             client.close()
 
-    def _once(self, request: Mapping[str, Any]) -> Any:
+    def _once(self, request: Mapping[str, Any], until: float) -> Any:
         import httpx
 
+        patience = max(_LEAST_S, min(self._timeout_s, until - time.monotonic()))
         try:
-            response = self._open().post(self.url, json=request)
+            response = self._open().post(self.url, json=request, timeout=patience)
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             raise EmbedderUnavailable(f"{self.url} is not an address: {error}") from error
         except httpx.HTTPError as error:

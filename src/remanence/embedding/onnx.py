@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +16,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from remanence import deadline
 from remanence.embedding.batches import plan_batches
 from remanence.embedding.content import content_tokens
 from remanence.embedding.manifest import (
@@ -88,14 +90,18 @@ class OnnxEmbedder:
     def embed(self, texts: Sequence[str]) -> list[Embedding]:
         """Bit for bit the same alone and in any batch, on one CPU."""
         engine = self._open()
-        pieces = [engine.encode(text).cut(self.max_tokens) for text in texts]
+        pieces = [self._piece(engine, text) for text in texts]
         batches = plan_batches([len(piece.ids) for piece in pieces], engine.budget)
         found: dict[int, Embedding] = {}
-        runs = engine.pool.map(lambda batch: engine.run([pieces[at] for at in batch]), batches)
-        for batch, results in zip(batches, runs, strict=True):
+        asked = ([pieces[at] for at in batch] for batch in batches)
+        for batch, results in zip(batches, engine.runs(asked), strict=True):
             for at, (vector, tokens) in zip(batch, results, strict=True):
                 found[at] = Embedding(vector, np.packbits(tokens > 0, axis=1))
         return [found[at] for at in range(len(pieces))]
+
+    def _piece(self, engine: _Engine, text: str) -> _Piece:
+        deadline.check()
+        return engine.encode(text).cut(self.max_tokens)
 
     def embed_query(self, text: str) -> QueryEmbedding:
         """The same vector as `embed`, and the content tokens in float."""
@@ -162,6 +168,7 @@ class _Engine:
     pool: ThreadPoolExecutor
     asked: threading.Semaphore  # more questions at a time than cores would only slow each other
     budget: int
+    threads: int
 
     def encode(self, text: str) -> _Piece:
         whole = text.encode("utf-8", "replace").decode()  # a lone surrogate becomes "?"
@@ -177,6 +184,25 @@ class _Engine:
             raise ModelInvalid("The model gave a vector that is not a number; build it again.")
         inner = tokens[:, 1:]
         return [(vectors[row], inner[row, piece.content]) for row, piece in enumerate(pieces)]
+
+    def runs(self, batches: Iterable[Sequence[_Piece]]) -> Iterator[list[_Result]]:
+        """The results of each batch, in order.
+
+        No more are with the pool than it has threads, so that another caller's few texts come
+        between the thousands of this one.
+        """
+        under_way: deque[Future[list[_Result]]] = deque()
+        try:
+            for batch in batches:
+                deadline.breathe()
+                if len(under_way) >= self.threads:
+                    yield under_way.popleft().result()
+                under_way.append(self.pool.submit(self.run, batch))
+            while under_way:
+                yield under_way.popleft().result()
+        finally:
+            for one in under_way:
+                one.cancel()
 
     def _inputs(self, pieces: Sequence[_Piece]) -> tuple[_Ids, _Ids]:
         widest = max(len(piece.ids) for piece in pieces) + 2
@@ -197,6 +223,7 @@ def _open_engine(model: _Model, threads: int) -> _Engine:
         pool=ThreadPoolExecutor(threads if on_cpu else 1, thread_name_prefix="embed"),
         asked=threading.Semaphore(threads),
         budget=CPU_BUDGET if on_cpu else CUDA_BUDGET,
+        threads=threads if on_cpu else 1,
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from remanence import deadline
 from remanence.knowledge.extract.statement import Named, NameFinder, Reader, Reading, Statement
 from remanence.knowledge.extract.wording import retold
 from remanence.model.knowledge import (
@@ -118,6 +119,7 @@ class Learner:
         recent: dict[str | None, list[Heard]],
         refused: Counter[str],
     ) -> Reading:
+        deadline.breathe()
         reason = unheard(record)
         if reason is not None:
             refused[reason] += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from remanence import deadline
 from remanence.model.embedding import (
     CODE_BITS,
     CODE_BYTES,
@@ -73,6 +74,7 @@ def _cosines(tokens: FloatArray, packed: ByteArray) -> FloatArray:
     doubled = np.ascontiguousarray(2 * _SCALE * tokens.T)
     offset = _SCALE * tokens.sum(axis=1)
     for start in range(0, len(packed), BLOCK):
+        deadline.check()
         bits = np.unpackbits(packed[start : start + BLOCK], axis=1)
         np.matmul(bits.astype(np.float32), doubled, out=out[start : start + BLOCK])
     out -= offset

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from remanence import deadline
 from remanence.model.embedding import Fingerprint, FloatArray, QueryEmbedding
 from remanence.model.hit import Hits, Understanding
 from remanence.model.query import ALL, Query
@@ -182,6 +183,7 @@ class Recall:
         adapter: Adapter | None,
         past: Past | None,
     ) -> Scene | None:
+        deadline.check()
         view = self.seen(partition, past, query.min_trust)
         source = self._store if past is None else past
         columns = view.columns

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
+from remanence import deadline
 from remanence.model.embedding import Embedding, quantised
 from remanence.model.memory import MemoryRecord
 from remanence.model.write import Piece, Pieces
@@ -25,6 +26,7 @@ def embedded(records: Sequence[MemoryRecord], embedder: Embedder) -> list[Pieces
 
 
 def _split(record: MemoryRecord, embedder: Embedder) -> list[chunking.Piece]:
+    deadline.breathe()
     return chunking.pieces(
         record.text, embedder.spans(record.text), max_tokens=min(126, embedder.max_tokens)
     )

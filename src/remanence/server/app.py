@@ -101,7 +101,7 @@ def make_app(
     opened = memory or Memory(settings.database_url, **memory_settings(settings))
     clock = clock or SystemClock()
     store = opened.parts.store
-    tenants, calls = Tenants(opened), Calls(settings.calls)
+    tenants, calls = Tenants(opened), Calls(settings.calls, settings.call_timeout_s or None)
     audit, metrics = Audit(store, clock), Metrics(shared=settings.workers > 1)
     keys, tracing = Keys(store, clock, ledger=audit), tracing_of(settings)
     gate = Gate(opened.tenant, *_credentials(settings, keys, clock))

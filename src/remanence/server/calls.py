@@ -1,26 +1,32 @@
-"""Where the work of calls is done: a few threads, and a queue that does not grow without end."""
+"""Where the work of calls is done: a few threads, shared out fairly, and a queue with an end."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections import Counter, deque
+import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from remanence.deadline import Deadline, within
 from remanence.server.problems import Overloaded
 
 T = TypeVar("T")
 WAITING = 1_000  # calls that may wait for a thread
 SHARE = 500  # of them, those of one tenant
 LONG = 2  # runs of minutes that a tenant has at work at the same time
+PRESENT_S = 5.0  # so long after its last call a tenant still has others keep room for it
+LAG_S = 5.0  # seconds of work that one tenant may be ahead of another in the reckoning
+MARGIN_S = 0.05  # of work, in which two tenants count as alike
+KINDNESS = 4.0  # how much longer than it worked a call may wait for those who worked less
 _whose: ContextVar[str | None] = ContextVar("tenant", default=None)
 
 
@@ -28,12 +34,17 @@ class Calls:
     """Runs the memory's verbs beside the event loop.
 
     A tenant has at most `threads` calls at work. There is one thread more than that, so that
-    whatever one tenant does, another's question is answered.
+    whatever one tenant does, another's question is answered. The time that threads work for a
+    tenant is charged to it: whoever had less comes first, and whoever had more has half of its
+    threads, and gives way in the midst of a call, while others are there. A call that is not done
+    after `timeout_s` is stopped.
     """
 
-    def __init__(self, threads: int) -> None:
-        self._short = _Lane(threads, "call")
-        self._long = _Lane(LONG, "long")
+    def __init__(self, threads: int, timeout_s: float | None = None) -> None:
+        self._timeout_s = timeout_s
+        shares = Shares()
+        self._short = _Lane(threads, "call", shares)
+        self._long = _Lane(LONG, "long", shares)
 
     @property
     def waiting(self) -> int:
@@ -41,18 +52,25 @@ class Calls:
         return self._short.waiting + self._long.waiting
 
     async def run(
-        self, work: Callable[..., T], *args: Any, long: bool = False, who: str | None = None
+        self,
+        work: Callable[..., T],
+        *args: Any,
+        long: bool = False,
+        who: str | None = None,
+        deadline: Deadline | None = None,
     ) -> T:
         """The result of `work(*args)`; `Overloaded` if too many wait already.
 
-        What is `long` has threads of its own, so that a night's work holds up no question. `who`
-        is the tenant it is done for; if it is not given, the one whose request is answered.
+        What is `long` has threads of its own, so that a night's work holds up no question, and no
+        other end than that of the `deadline` given. `who` is the tenant it is done for; if it is
+        not given, the one whose request is answered.
         """
         lane, tenant = self._long if long else self._short, who or _whose.get()
         if self.waiting >= WAITING or lane.waiting_for(tenant) >= SHARE:
             raise Overloaded("Too many calls wait already; try again in a moment.")
+        end = deadline or Deadline(None if long else self._timeout_s)
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        lane.take(_Call(partial(copy_context().run, work, *args), done, tenant))
+        lane.take(_Call(partial(copy_context().run, _held_to, end, work, *args), done, tenant, end))
         # A caller who goes away takes nothing back: what was begun is finished, and counted.
         return await asyncio.shield(done)
 
@@ -62,6 +80,12 @@ class Calls:
         self._long.close()
 
 
+def _held_to(end: Deadline, work: Callable[..., T], *args: Any) -> T:
+    with within(end):
+        end.check()  # it may have waited for its turn longer than it may take
+        return work(*args)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Call:
     """Something to do, and whoever waits for it."""
@@ -69,6 +93,7 @@ class _Call:
     work: Callable[[], Any]
     done: asyncio.Future[Any]
     tenant: str | None
+    end: Deadline
 
     def do(self) -> Callable[[], None]:
         """Do it, in a thread; what comes back tells whoever waits, in the event loop."""
@@ -90,6 +115,87 @@ class _Call:
             self.done.exception()  # if nobody waits any more, nobody need be warned
 
 
+@dataclass(slots=True)
+class _Share:
+    """What threads did for a tenant, in seconds, and how many of its calls are under way."""
+
+    spent: float = 0.0
+    under_way: int = 0
+    last: float = 0.0
+
+
+class Shares:
+    """Whose turn it is: each tenant's work is counted, on all lanes together. Thread-safe."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._change = threading.Condition()
+        self._of: dict[str, _Share] = {}
+
+    def come(self, tenant: str) -> None:
+        """A call of the tenant waits. Who was away gains nothing by it."""
+        with self._change:
+            self._forget_absent()
+            share = self._of.setdefault(tenant, _Share(self._least()))
+            share.under_way += 1
+            share.last = self._monotonic()
+
+    def go(self, tenant: str) -> None:
+        """A call of the tenant is done."""
+        with self._change:
+            share = self._of[tenant]
+            share.under_way -= 1
+            share.last = self._monotonic()
+            self._change.notify_all()
+
+    def charge(self, tenant: str, seconds: float) -> None:
+        """Threads worked so long for the tenant."""
+        with self._change:
+            share = self._of[tenant]
+            share.spent = min(share.spent + seconds, self._least() + LAG_S)
+
+    def spent(self, tenant: str) -> float:
+        """How long threads worked for the tenant, as far as it counts."""
+        with self._change:
+            share = self._of.get(tenant)
+            return share.spent if share else 0.0
+
+    def shares_with_others(self, tenant: str) -> bool:
+        """Whether there are others, to whom less was given."""
+        with self._change:
+            self._forget_absent()
+            return any(self._before(one, tenant) for one in self._of)
+
+    def give_way(self, tenant: str, most_s: float) -> None:
+        """Wait while calls of those are under way to whom less was given."""
+        with self._change:
+            self._change.wait_for(lambda: not self._is_behind(tenant), most_s)
+
+    def _is_behind(self, tenant: str) -> bool:
+        return any(
+            self._of[one].under_way and self._before(one, tenant) for one in self._of
+        )
+
+    def _before(self, one: str, tenant: str) -> bool:
+        return self._of[one].spent + MARGIN_S < self._of[tenant].spent
+
+    def _least(self) -> float:
+        return min((share.spent for share in self._of.values()), default=0.0)
+
+    def _forget_absent(self) -> None:
+        gone = self._monotonic() - PRESENT_S
+        for name in [n for n, s in self._of.items() if not s.under_way and s.last < gone]:
+            del self._of[name]
+
+
+@dataclass(slots=True)
+class _Queue:
+    """A tenant's calls on one lane."""
+
+    next: deque[_Call] = field(default_factory=deque)
+    at_work: int = 0
+
+
 class _Lane:
     """Threads, of which each tenant may have all but one. Thread-safe.
 
@@ -97,15 +203,14 @@ class _Lane:
     first had to get hold of the interpreter, and two threads did a fifth less.
     """
 
-    def __init__(self, each: int, name: str) -> None:
+    def __init__(self, each: int, name: str, shares: Shares) -> None:
         self._each = each
         self._pool = ThreadPoolExecutor(each + 1, thread_name_prefix=name)
+        self._shares = shares
         self._lock = threading.Lock()
         self._threads = 0  # at work
         self._under_way = 0  # calls that are not done
-        self._next: deque[_Call] = deque()
-        self._begun: Counter[str] = Counter()  # by tenant: at work or next
-        self._queues: dict[str, deque[_Call]] = {}  # by tenant: the others
+        self._queues: dict[str, _Queue] = {}
 
     @property
     def waiting(self) -> int:
@@ -114,23 +219,28 @@ class _Lane:
 
     def waiting_for(self, tenant: str | None) -> int:
         """How many of a tenant's wait for its turn."""
-        return len(self._queues.get(tenant or "", ()))
+        with self._lock:
+            queue = self._queues.get(tenant or "")
+            return len(queue.next) if queue else 0
 
     def take(self, call: _Call) -> None:
         """Begin with a call, or put it behind its tenant's others."""
+        tenant = call.tenant or ""
+        self._shares.come(tenant)
         with self._lock:
-            if call.tenant and self._begun[call.tenant] >= self._each:
-                self._queues.setdefault(call.tenant, deque()).append(call)
-            else:
-                if self._threads <= self._each:
-                    self._pool.submit(self._work)
-                    self._threads += 1
-                self._begin(call)
+            self._queues.setdefault(tenant, _Queue()).next.append(call)
             self._under_way += 1
+            self._hire()
 
     def close(self) -> None:
         """Finish everything, in whatever order."""
         self._pool.shutdown(wait=True)
+
+    def _hire(self) -> None:
+        """Have another thread look for work, if there may be some for it."""
+        if self._threads <= self._each and self._next() is not None:
+            self._threads += 1
+            self._pool.submit(self._work)
 
     def _work(self) -> None:
         """What a thread does, as long as there is something to do."""
@@ -138,34 +248,67 @@ class _Lane:
             self._finish(call)
 
     def _finish(self, call: _Call) -> None:
+        tenant, turn = call.tenant or "", _Turn(call.tenant, self._shares)
+        call.end.give_way = turn.give_way
         how = call.do()
-        self._over(call.tenant)
+        turn.charge()
+        self._shares.go(tenant)
+        self._over(tenant)
         call.tell(how)
 
     def _taken(self) -> _Call | None:
         with self._lock:
-            if self._next:
-                return self._next.popleft()
-            self._threads -= 1
-            return None
+            name = self._next()
+            if name is None:
+                self._threads -= 1
+                return None
+            queue = self._queues[name]
+            queue.at_work += 1
+            return queue.next.popleft()
 
-    def _begin(self, call: _Call) -> None:
-        if call.tenant:
-            self._begun[call.tenant] += 1
-        self._next.append(call)
+    def _next(self) -> str | None:
+        """Whose call is next: of those who may have one more, who was given least."""
+        able = [n for n, q in self._queues.items() if q.next and q.at_work < self._most(n)]
+        return min(able, key=self._shares.spent, default=None)
 
-    def _over(self, tenant: str | None) -> None:
+    def _most(self, tenant: str) -> int:
+        """How many threads a tenant may have now; what is nobody's is the server's own."""
+        if not tenant:
+            return self._each + 1
+        crowded = self._shares.shares_with_others(tenant)
+        return max(1, self._each // 2) if crowded else self._each
+
+    def _over(self, tenant: str) -> None:
         with self._lock:
             self._under_way -= 1
-            if not tenant:
-                return
-            self._begun[tenant] -= 1
-            if queue := self._queues.get(tenant):
-                self._begin(queue.popleft())
-            if not queue:
-                self._queues.pop(tenant, None)
-            if not self._begun[tenant]:
-                del self._begun[tenant]
+            queue = self._queues[tenant]
+            queue.at_work -= 1
+            if not queue.at_work and not queue.next:
+                del self._queues[tenant]
+            self._hire()
+
+
+class _Turn:
+    """One call at work: its time is charged bit by bit, and it lets others go first."""
+
+    def __init__(self, tenant: str | None, shares: Shares) -> None:
+        self._tenant = tenant
+        self._shares = shares
+        self._since = time.monotonic()
+
+    def charge(self) -> float:
+        """Charge what was worked since the last time; how long that was."""
+        worked = time.monotonic() - self._since
+        self._shares.charge(self._tenant or "", worked)
+        self._since += worked
+        return worked
+
+    def give_way(self) -> None:
+        """Wait for those to whom less was given, for a while; the work goes on all the same."""
+        worked = self.charge()
+        if self._tenant:
+            self._shares.give_way(self._tenant, worked * KINDNESS)
+            self._since = time.monotonic()
 
 
 class ForTenants:

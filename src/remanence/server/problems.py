@@ -37,7 +37,10 @@ STATUSES: Mapping[type[Exception], tuple[int, str]] = {
     errors.Unauthenticated: (401, "unauthenticated"),
     errors.Forbidden: (403, "forbidden"),
     errors.RateLimited: (429, "rate-limited"),
+    errors.DeadlineExceeded: (503, "deadline"),
+    errors.Cancelled: (409, "cancelled"),
     errors.StoreBusy: (503, "store-busy"),
+    errors.QuotaExceeded: (507, "quota"),
     errors.StoreFull: (507, "store-full"),
     errors.StoreUnavailable: (503, "store-unavailable"),
     errors.IndexUnavailable: (503, "index-unavailable"),
@@ -58,7 +61,10 @@ TITLES: Mapping[str, str] = {
     "unauthenticated": "A key is needed",
     "forbidden": "The key does not allow this",
     "rate-limited": "Too many calls",
+    "deadline": "It took longer than a call may take",
+    "cancelled": "It was cancelled",
     "store-busy": "The store is busy",
+    "quota": "The tenant has as much as it may have",
     "store-full": "There is no space left",
     "store-unavailable": "The database does not answer",
     "index-unavailable": "The vector index does not answer",
@@ -111,6 +117,7 @@ def _status(error: BaseException) -> tuple[int, str]:
 
 
 def _detail(error: BaseException, kind: str) -> str:
-    if kind == "unexpected" or isinstance(error, SILENT):
+    silent = isinstance(error, SILENT) and not isinstance(error, errors.QuotaExceeded)
+    if kind == "unexpected" or silent:
         return f"{TITLES[kind]}; the server's log has the details under this request's id."
     return str(error)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, tzinfo
 from typing import TypeAlias, TypeGuard
 
+from remanence import deadline
 from remanence.model.memory import MemoryRecord
 from remanence.model.write import Action, Batch, Insert, Remove, Revise
 from remanence.store.rows import micros
@@ -60,6 +61,7 @@ class Analysis:
 
     def add(self, text: str, happened: int | None, zone: tzinfo | None = None) -> None:
         """Analyse a text that was said there; without a zone, where the store takes it to be."""
+        deadline.breathe()
         if happened is None:
             self._terms[text] = self._words.terms(text)
         else:

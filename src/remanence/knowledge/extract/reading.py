@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from remanence import deadline
 from remanence.knowledge.extract.apposition import unfolded
 from remanence.knowledge.extract.clauses import DROPPED, WHO, Clause, clauses
 from remanence.knowledge.extract.cleaning import MAX_TEXT, sentences
@@ -101,6 +102,7 @@ class _Reader:
     def _all(self) -> list[Statement]:
         kept: list[list[Statement]] = []
         for sentence in sentences(self._text, self.refused, self._people.speaker.text):
+            deadline.breathe()
             if is_task(sentence):
                 self.refused["task"] += 1
                 break

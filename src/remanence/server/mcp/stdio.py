@@ -32,7 +32,7 @@ def serve_stdio(
     redact = redactor(settings.redact) if settings.redact else None
     door = Door(Tenants(memory), recorder=audit, redact=redact)
     visitor = Visitor(caller=Gate(memory.tenant).local, scope=scope)
-    calls = Calls(settings.calls)
+    calls = Calls(settings.calls, settings.call_timeout_s or None)
     try:
         server = make_mcp(door, calls, profile=profile, visitor_of=lambda _: visitor)
         anyio.run(_serve, server)

@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 from psycopg.adapt import AdaptersMap
 
-from remanence import forks
+from remanence import deadline, forks
 from remanence.errors import Closed, StoreBusy
 from remanence.store.postgres.opening import (
     PatientConnection,
@@ -97,7 +97,7 @@ class Connections:
         self._gate = threading.Condition(threading.Lock())
 
     def _take(self) -> PatientConnection:
-        deadline = time.monotonic() + self.settings.timeout_s
+        until = time.monotonic() + deadline.left(self.settings.timeout_s)
         with self._gate:
             while True:
                 self.check_open()
@@ -106,7 +106,8 @@ class Connections:
                 if self._opened < self.settings.pool_size + self.settings.overflow:
                     self._opened += 1
                     break
-                if not self._gate.wait(deadline - time.monotonic()):
+                if not self._gate.wait(until - time.monotonic()):
+                    deadline.check()
                     raise StoreBusy(
                         f"All {self._opened} connections to {self.settings.where} are in use; "
                         "try again, or raise pool_size or overflow."
@@ -124,7 +125,8 @@ class Connections:
         if connection.opened_by != os.getpid():
             self._inherited.append(connection)
             return
-        idle = connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        status = connection.info.transaction_status
+        idle = status == psycopg.pq.TransactionStatus.IDLE and not connection.called_off
         with self._gate:
             keep = idle and not self._closed and len(self._idle) < self.settings.pool_size
             if keep:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import psycopg
 
+from remanence import deadline
 from remanence.errors import (
     Conflict,
     InvalidInput,
@@ -62,6 +63,7 @@ _MEANINGS: list[tuple[tuple[str, ...], type[RemanenceError], str]] = [
     (("23505",), Conflict, "An id in the batch is that of another memory; use a new id."),
     (("22", "54"), InvalidInput, "{where} cannot hold the value ({error}); change it."),
 ]
+_STOPPED = ("57014", "55P03")  # what waited too long, or was called off
 _NUL = "Text holds a NUL character, which PostgreSQL cannot store; remove it."
 _RETRIED = frozenset({"40001", "40P01"})
 _GONE = ("08", "57P")
@@ -75,6 +77,8 @@ def translated(where: str) -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
+        if error.sqlstate in _STOPPED:
+            deadline.check()
         raise translation(error, where) from error
     except UnicodeEncodeError as error:
         raise InvalidInput(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import os
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from secrets import randbits
 from typing import Any
@@ -14,6 +16,7 @@ from psycopg.abc import RV, PQGen
 from psycopg.adapt import AdaptersMap
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from remanence import deadline
 from remanence.errors import ConfigError
 from remanence.store.words import Words
 
@@ -21,6 +24,7 @@ APPLICATION = "remanence"
 TLS = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 
 _GRACE_S = 2.0
+_CANCEL_S = 2.0
 _STATEMENTS_KEPT = 300
 
 
@@ -82,6 +86,7 @@ class PatientConnection(psycopg.Connection[tuple[Any, ...]]):
     """A connection that takes silence longer than its patience for a loss."""
 
     patience_s: float | None = None
+    called_off = False  # the server was asked to stop a statement; when it hears that, nobody knows
     opened_by = 0  # the process
     writer = 0  # its name in the table `commits`
     marked: set[int]  # the tenants it has written for
@@ -91,10 +96,17 @@ class PatientConnection(psycopg.Connection[tuple[Any, ...]]):
         if timeout is not None or self.patience_s is None:
             return super().wait(gen, interval, timeout)
         try:
-            return super().wait(_patiently(gen, self.patience_s), interval)
+            return super().wait(_patiently(gen, self.patience_s, self._call_off), interval)
         except _Silence as error:
             self.pgconn.finish()
             raise psycopg.OperationalError("the server has fallen silent") from error
+
+    def _call_off(self) -> None:
+        """Have the server stop what it does, once the call it does it for is over."""
+        if not self.called_off and deadline.over():
+            self.called_off = True
+            with suppress(psycopg.Error):
+                self.cancel_safe(timeout=_CANCEL_S)
 
     def execute(self, *given: Any, **options: Any) -> psycopg.Cursor[tuple[Any, ...]]:
         """As psycopg's. In a pipeline each statement is answered when it is done.
@@ -111,15 +123,16 @@ class _Silence(Exception):
     """Nothing came for longer than the patience."""
 
 
-def _patiently(gen: PQGen[RV], patience_s: float) -> PQGen[RV]:
-    """The same, until nothing has come or gone for so long."""
+def _patiently(gen: PQGen[RV], patience_s: float, waiting: Callable[[], None]) -> PQGen[RV]:
+    """The same, until nothing has come or gone for so long; `waiting` is called now and then."""
     try:
         wanted = next(gen)
         while True:
-            deadline = time.monotonic() + patience_s
+            until = time.monotonic() + patience_s
             while not (ready := (yield wanted)):
-                if time.monotonic() > deadline:
+                if time.monotonic() > until:
                     raise _Silence
+                waiting()
                 wanted = gen.send(ready)
             wanted = gen.send(ready)
     except StopIteration as end:

@@ -8,6 +8,7 @@ from typing import Any
 from psycopg import Cursor
 from psycopg.types.numeric import Int4
 
+from remanence import deadline
 from remanence.store import blocks
 from remanence.store.postgres.opening import PatientConnection
 from remanence.store.rows import Row
@@ -56,8 +57,10 @@ class Session:
 
     def execute(self, text: str, values: Sequence[Any] | dict[str, Any]) -> Cursor[tuple[Any, ...]]:
         """Execute a statement that was put together, as those with a filter are."""
+        deadline.check()
         return self.connection.execute(text.encode(), values, binary=True)
 
     def execute_once(self, text: str, values: dict[str, Any]) -> Cursor[tuple[Any, ...]]:
         """Execute a statement that is planned anew each time, for these very values."""
+        deadline.check()
         return self.connection.execute(text.encode(), values, binary=True, prepare=False)

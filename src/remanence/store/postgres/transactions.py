@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import psycopg
 
+from remanence import deadline
 from remanence.errors import StoreBusy, StoreUnavailable
 from remanence.store.postgres.arrays import texts
 from remanence.store.postgres.connections import Connections
@@ -82,7 +83,10 @@ class Transactions:
             except Again:
                 patience.clash()
             except _Doubtful as doubt:
-                if self._happened(doubt, patience):
+                with deadline.unlimited():  # what was sent must be known before all else
+                    happened = self._happened(doubt, patience)
+                if happened:
+                    deadline.committed()
                     return doubt.result  # type: ignore[return-value]
                 patience.loss(doubt.lost)
             except psycopg.Error as error:
@@ -110,6 +114,8 @@ class Transactions:
                 connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
                 session = Session(connection, find_tenant(connection))
                 result = attempt.run(session, work)
+                deadline.check()
+                # Called off from here on, it either fails or was committed: both are told.
                 connection.execute("COMMIT")
                 pipeline.sync()
                 attempt.committed = True
@@ -122,6 +128,7 @@ class Transactions:
             if not attempt.committed:
                 attempt.doubted(error)
                 raise
+        deadline.committed()
         self._ring(session)
         return result
 
@@ -195,11 +202,13 @@ class _Patience:
         self._clashes = 0
 
     def clash(self, error: psycopg.Error | None = None) -> None:
+        deadline.check()
         self._clashes += 1
         if self._clashes > _CLASHES:
             raise error or StoreBusy("Other writers were always faster; try again.")
 
     def loss(self, error: psycopg.Error) -> None:
+        deadline.check()
         if not self._waited():
             raise error
 
@@ -231,5 +240,5 @@ def _token(connection: PatientConnection, doubt: _Doubtful) -> object:
 def _roll_back(connection: PatientConnection) -> None:
     """End what our own error left open; what a statement failed in ends with its connection."""
     if connection.info.transaction_status == psycopg.pq.TransactionStatus.INTRANS:
-        with suppress(psycopg.Error):
+        with suppress(psycopg.Error), deadline.unlimited():
             connection.execute("ROLLBACK")

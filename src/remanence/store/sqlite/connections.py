@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 import apsw
 
-from remanence import forks
+from remanence import deadline, forks
 from remanence.errors import Closed, StoreBusy, StoreError, StoreVersion
 from remanence.store.sqlite.faults import translated
 from remanence.store.sqlite.opening import IN_MEMORY, Settings, open_reader, open_writer
@@ -62,15 +62,32 @@ class Connections:
         """The writer inside a transaction, which commits at the end or never was."""
         with self.alone() as connection:
             self._check_there()
-            connection.execute("BEGIN IMMEDIATE")
+            self._begin(connection)
             try:
                 self._check_schema(connection)
                 yield connection
-                connection.execute("COMMIT")
+                deadline.check()
+                with deadline.unlimited():
+                    connection.execute("COMMIT")
             except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+                with deadline.unlimited():
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
                 raise
+            deadline.committed()
+
+    def _begin(self, connection: apsw.Connection) -> None:
+        """Wait for other processes no longer than the call may."""
+        patience = self.settings.busy_timeout_s
+        left = deadline.left(patience)
+        if left >= patience:
+            connection.execute("BEGIN IMMEDIATE")
+            return
+        connection.set_busy_timeout(int(left * 1000))
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        finally:
+            connection.set_busy_timeout(int(patience * 1000))
 
     def _check_schema(self, connection: apsw.Connection) -> None:
         """A newer version may have migrated the file while this process had it open."""
@@ -83,7 +100,8 @@ class Connections:
     @contextmanager
     def alone(self) -> Iterator[apsw.Connection]:
         """The writer with no transaction open; no other thread has it meanwhile."""
-        if not self._write_lock.acquire(timeout=self.settings.busy_timeout_s):
+        if not self._write_lock.acquire(timeout=deadline.left(self.settings.busy_timeout_s)):
+            deadline.check()
             raise StoreBusy(f"{self.path} is being written by another thread; try again.")
         try:
             self._check_usable()

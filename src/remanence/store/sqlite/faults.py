@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import apsw
 
+from remanence import deadline
 from remanence.errors import (
     Closed,
     InvalidInput,
@@ -63,6 +64,8 @@ def translated(where: str) -> Iterator[None]:
     try:
         yield
     except apsw.Error as error:
+        if isinstance(error, apsw.InterruptError | apsw.BusyError):
+            deadline.check()
         raise translation(error, where) from error
     except UnicodeEncodeError as error:
         raise InvalidInput(

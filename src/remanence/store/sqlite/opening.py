@@ -10,6 +10,7 @@ from pathlib import Path
 
 import apsw
 
+from remanence import deadline
 from remanence.errors import ConfigError, StoreCorrupt, StoreError, StoreVersion
 from remanence.store.sqlite.faults import translated
 from remanence.store.sqlite.keys import check_fits, unlock
@@ -27,6 +28,7 @@ _WAL_BYTES_KEPT = 8 << 20
 _INCREMENTAL = 2
 _BEGINNINGS = 5
 _SMALLEST_PAGE = 512  # sqlite.org/fileformat2.html
+_STEPS = 50_000  # of SQLite's machine between two looks at the deadline: some milliseconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +158,7 @@ def _opened(path: str, settings: Settings) -> apsw.Connection:
     connection = _unlocked(path, settings)
     with translated(path):
         register(connection, settings.words)
+        connection.set_progress_handler(deadline.over, _STEPS)
         _pragma(connection, "cache_size", -1024 * settings.cache_mb)
         _pragma(connection, "temp_store", 2)
         _pragma(connection, "trusted_schema", 0)

@@ -7,6 +7,7 @@ from typing import Any
 
 import apsw
 
+from remanence import deadline
 from remanence.errors import Conflict, InvalidInput, NotFound, StoreVersion
 from remanence.model.memory import MemoryRecord, Revision, same_json
 from remanence.model.write import Action, Batch, Insert, Remove, Revise, Written
@@ -86,6 +87,7 @@ class Writing:
                 run(self._connection, "move_uses", told | {"instead": instead})
 
     def _act(self, action: Action) -> MemoryRecord | None:
+        deadline.check()
         match action:
             case Insert():
                 return self._insert(action)
