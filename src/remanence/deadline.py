@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TypeVar
 
 from remanence.errors import Cancelled, DeadlineExceeded
+
+T = TypeVar("T")
 
 
 class Deadline:
@@ -25,11 +28,15 @@ class Deadline:
         self.give_way: Callable[[], None] | None = None  # lets others go first, for a moment
         self._monotonic = monotonic
         self._until = None if seconds is None else monotonic() + seconds
-        self._cancelled = False
+        self._why = ""
 
-    def cancel(self) -> None:
+    def cancel(self, why: str = "It was cancelled") -> None:
         """Call it off: the next `check` raises `Cancelled`."""
-        self._cancelled = True
+        self._why = why
+
+    @property
+    def _cancelled(self) -> bool:
+        return bool(self._why)
 
     @property
     def over(self) -> bool:
@@ -52,7 +59,8 @@ class Deadline:
     def error(self) -> Cancelled | DeadlineExceeded:
         """What a call that is over raises."""
         if self._cancelled:
-            return Cancelled(f"It was cancelled; {_kept(self.commits)}")
+            told = f"{self._why}; {_kept(self.commits)}"
+            return Cancelled(told, committed=self.commits > 0)
         return DeadlineExceeded(
             f"This took longer than the {self.seconds:g} s that a call may take and was stopped; "
             f"{_kept(self.commits)} Ask for less at a time, raise the setting `call_timeout_s`, or "
@@ -63,7 +71,16 @@ class Deadline:
     def committed(self) -> None:
         """A transaction of the call is durable now."""
         self.commits += 1
-        if self.commits == 1 and self._until is not None and self.seconds is not None:
+        if self.commits == 1:
+            self._begin_anew()
+
+    def go_on(self, inner: Deadline) -> None:
+        """What was held to another deadline inside of this one is over."""
+        self.commits += inner.commits
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        if self.seconds is not None:
             self._until = self._monotonic() + self.seconds
 
 
@@ -72,12 +89,16 @@ _current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 @contextmanager
 def within(deadline: Deadline | None) -> Iterator[None]:
-    """Hold what is done here to that deadline; None: to none."""
-    token = _current.set(deadline)
+    """Hold what is done here to that deadline; None: to none. Another one rests meanwhile."""
+    outer, token = _current.get(), _current.set(deadline)
+    if outer is not None and deadline is not None:
+        deadline.give_way = deadline.give_way or outer.give_way
     try:
         yield
     finally:
         _current.reset(token)
+        if outer is not None and deadline is not None:
+            outer.go_on(deadline)
 
 
 def unlimited() -> _Unlimited:
@@ -111,6 +132,14 @@ def breathe() -> None:
         deadline.check()
         if deadline.give_way is not None:
             deadline.give_way()
+
+
+def unhurried(some: Iterable[T], every: int = 200) -> Iterator[T]:
+    """The same things, with a breath now and then: for loops over what a caller's text is long."""
+    for number, one in enumerate(some, 1):
+        if number % every == 0:
+            breathe()
+        yield one
 
 
 def over() -> bool:

@@ -122,15 +122,17 @@ class RateLimited(AccessError):
 
 
 class Stopped(RemanenceError):
-    """The work was stopped before its end; the message says what of it was committed."""
-
-
-class DeadlineExceeded(Stopped):
-    """The call took longer than a call may take; `committed`: a part of it was done and stays."""
+    """The work was stopped before its end; `committed`: a part of it was done and stays."""
 
     def __init__(self, message: str = "", *, committed: bool = False) -> None:
         super().__init__(message)
         self.committed = committed
+
+
+class DeadlineExceeded(Stopped):
+    """The call took longer than a call may take; what was committed before stays."""
+
+    retry_s = None  # the same again would take as long
 
 
 class Cancelled(Stopped):

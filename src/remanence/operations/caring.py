@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from remanence.model.stats import Stats
-from remanence.operations.operation import Answer, Group, Operation, Scoping, given
+from remanence.operations.operation import Answer, Group, Operation, Scoping, for_long, given
 from remanence.operations.responses import Copied, Count, Examination, Freed
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ CARING = (
         scope=Scoping.STORE,
         listing="findings",
         answers=Answer.FIGURES,
+        lasts=for_long,
     ),
     Operation(
         name="reembed",
@@ -120,6 +121,7 @@ CARING = (
         writes=True,
         scope=Scoping.STORE,
         answers=Answer.FIGURES,
+        lasts=for_long,
     ),
     Operation(
         name="backup",

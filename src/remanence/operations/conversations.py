@@ -11,7 +11,15 @@ from typing import Any
 from remanence.model.conversation import Conversation, Window
 from remanence.model.memory import MemoryRecord
 from remanence.operations.layer_responses import Conversations, Wording
-from remanence.operations.operation import Answer, Group, Scoping, given, of_layer, where_erasing
+from remanence.operations.operation import (
+    Answer,
+    Group,
+    Scoping,
+    for_long,
+    given,
+    of_layer,
+    where_erasing,
+)
 from remanence.operations.remembering import QUARANTINED, RETRY
 from remanence.operations.responses import Found, Memories, all_untouched
 from remanence.operations.scopes import ABOUT_TRUST
@@ -206,6 +214,7 @@ CONVERSATIONS = (
         writes=True,
         wrap=_memories,
         listing="memories",
+        lasts=for_long,
     ),
     _operation(
         "conversations.summary",
@@ -221,6 +230,7 @@ CONVERSATIONS = (
         request=Day,
         response=MemoryRecord,
         writes=True,
+        lasts=for_long,
     ),
     _operation(
         "conversations.week",
@@ -228,6 +238,7 @@ CONVERSATIONS = (
         request=Day,
         response=MemoryRecord,
         writes=True,
+        lasts=for_long,
     ),
     _operation(
         "conversations.month",
@@ -235,6 +246,7 @@ CONVERSATIONS = (
         request=Day,
         response=MemoryRecord,
         writes=True,
+        lasts=for_long,
     ),
     _operation(
         "conversations.forget",
@@ -246,5 +258,6 @@ CONVERSATIONS = (
         listing="memories",
         destructive=True,
         erases=where_erasing,
+        lasts=for_long,
     ),
 )

@@ -81,6 +81,16 @@ def where_dated(memory: Memory, request: Any) -> bool:
     return request.now is not None
 
 
+def briefly(request: Any) -> bool:
+    """It is over in a moment, whatever the request says."""
+    return False
+
+
+def for_long(request: Any) -> bool:
+    """It may take as long as there is much stored, or as a language model thinks."""
+    return True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
     """One verb: the command line makes a command of it, a server a route, the docs a section.
@@ -92,6 +102,7 @@ class Operation:
     `answers` says what its answer can hold, `erases` whether a request destroys for good more than
     one memory named by its id: what a caller must be allowed follows from both. `bare` makes of an
     answer what whoever may not read can have; without it they cannot run what answers `STORED`.
+    What `lasts`, as all that reports does, is a job on a server rather than a call with a deadline.
     """
 
     name: str
@@ -109,6 +120,7 @@ class Operation:
     answers: Answer = Answer.STORED
     erases: Erases = never
     bare: Callable[[Any], Any] | None = None
+    lasts: Callable[[Any], bool] = briefly
 
     @property
     def layer(self) -> str:
@@ -125,6 +137,10 @@ class Operation:
         """Its name on the command line; that of its layer's command comes first."""
         own = self.command or self.verb.replace("_", "-")
         return f"{COMMANDS.get(self.layer, self.layer)} {own}" if self.layer else own
+
+    def takes_long(self, request: Any) -> bool:
+        """Whether this request may take minutes."""
+        return self.reports or self.lasts(request)
 
     def perform(self, memory: Memory, request: Any, progress: Progress | None = None) -> Any:
         """Run the verb; gives an instance of `response`."""
@@ -188,6 +204,7 @@ def of_layer(
     answers: Answer = Answer.STORED,
     erases: Erases = never,
     bare: Callable[[Any], Any] | None = None,
+    lasts: Callable[[Any], bool] = briefly,
 ) -> Operation:
     """A verb of a layer: called with the fields of the request, its answer wrapped if need be."""
     layer, _, verb = name.partition(".")
@@ -215,6 +232,7 @@ def of_layer(
         answers=answers,
         erases=erases,
         bare=bare,
+        lasts=lasts,
     )
 
 

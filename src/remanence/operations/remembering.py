@@ -17,6 +17,7 @@ from remanence.operations.operation import (
     Scoping,
     arguments,
     changes,
+    for_long,
     given,
     where_erasing,
 )
@@ -197,6 +198,14 @@ def _erases_many(memory: Memory, request: Forget) -> bool:
     return request.erase and not request.dry_run and len(set(request.id)) != 1
 
 
+def _forgets_many(request: Forget) -> bool:
+    return not request.dry_run and not request.id
+
+
+def _for_real(request: CleanUp) -> bool:
+    return not request.dry_run
+
+
 def _cleanup(memory: Memory, request: CleanUp) -> Cleanup:
     return memory.cleanup(**arguments(request))
 
@@ -303,6 +312,7 @@ REMEMBERING = (
         destructive=True,
         erases=_erases_many,
         bare=ids_only,
+        lasts=_forgets_many,
     ),
     Operation(
         name="cleanup",
@@ -315,6 +325,7 @@ REMEMBERING = (
         scope=Scoping.SCOPED,
         listing="memories",
         destructive=True,
+        lasts=_for_real,
     ),
     Operation(
         name="purge",
@@ -328,6 +339,7 @@ REMEMBERING = (
         destructive=True,
         answers=Answer.FIGURES,
         erases=where_erasing,
+        lasts=for_long,
     ),
     Operation(
         name="timezone",

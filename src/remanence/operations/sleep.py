@@ -16,6 +16,7 @@ from remanence.operations.operation import (
     Operation,
     Scoping,
     arguments,
+    for_long,
     given,
     of_layer,
 )
@@ -173,6 +174,7 @@ SLEEP = (
         writes=True,
         scope=Scoping.BY_ID,
         answers=Answer.FIGURES,
+        lasts=for_long,
     ),
     _operation(
         "sleep.undo_night",
@@ -184,6 +186,7 @@ SLEEP = (
         scope=Scoping.TENANT,
         listing="runs",
         answers=Answer.FIGURES,
+        lasts=for_long,
     ),
     _operation(
         "sleep.cancel",
@@ -204,6 +207,7 @@ SLEEP = (
         scope=Scoping.TENANT,
         listing="runs",
         answers=Answer.FIGURES,
+        lasts=for_long,
     ),
     _operation(
         "sleep.forecast",

@@ -7,7 +7,7 @@ from functools import partial
 
 from remanence.model.snapshot import Restored, Snapshot, SnapshotDiff
 from remanence.operations.layer_responses import Done, Snapshots
-from remanence.operations.operation import Answer, Group, Scoping, always, given, of_layer
+from remanence.operations.operation import Answer, Group, Scoping, always, for_long, given, of_layer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +61,7 @@ SNAPSHOTS = (
         response=Snapshot,
         writes=True,
         answers=Answer.WRITTEN,
+        lasts=for_long,
     ),
     _operation(
         "snapshots.list",
@@ -86,6 +87,7 @@ SNAPSHOTS = (
         response=Restored,
         writes=True,
         destructive=True,
+        lasts=for_long,
     ),
     _operation(
         "snapshots.delete",

@@ -32,6 +32,7 @@ from remanence.server.door import Door
 from remanence.server.guard import Guard, Seen, allowed_origins
 from remanence.server.health import add_health
 from remanence.server.heap import trimming
+from remanence.server.jobs import Office
 from remanence.server.logs import log_request
 from remanence.server.mcp import mount_mcp
 from remanence.server.mem0 import add_mem0
@@ -42,6 +43,7 @@ from remanence.server.proxy import add_proxy
 from remanence.server.regularly import regularly
 from remanence.server.rest.admin import add_admin
 from remanence.server.rest.also import add_also
+from remanence.server.rest.jobs import add_jobs
 from remanence.server.rest.openapi import document
 from remanence.server.rest.router import add_routes
 from remanence.server.rest.seeds import add_seeds
@@ -119,14 +121,16 @@ def make_app(
     app.state.gate, app.state.keys, app.state.audit = gate, keys, audit
     app.state.metrics, app.state.closing = metrics, []
     app.state.telling, app.state.told = asyncio.Lock(), None
-    app.state.writes = Writes()
+    app.state.writes, app.state.office = Writes(), Office(store, clock)
     app.state.door = Door(
         tenants,
         recorder=audit,
         redact=redactor(settings.redact) if settings.redact else None,
         watch=_Operations(metrics, app.state.writes, tracing),
         once=Once(store, clock),
+        office=app.state.office,
     )
+    app.state.closing.append(lambda _: app.state.office.open())
     app.state.closing.append(lambda _: trimming())
     app.state.closing.append(lambda _: regularly(USES_S, tenants.write_uses))
     _add_dialects(app)
@@ -167,6 +171,7 @@ def _add_dialects(app: FastAPI) -> None:
     add_routes(app)
     add_also(app)
     add_transfers(app)
+    add_jobs(app)
     add_admin(app)
     app.add_api_route(
         "/openapi.json", _openapi, methods=["GET"], include_in_schema=False, response_model=None

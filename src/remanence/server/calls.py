@@ -172,9 +172,7 @@ class Shares:
             self._change.wait_for(lambda: not self._is_behind(tenant), most_s)
 
     def _is_behind(self, tenant: str) -> bool:
-        return any(
-            self._of[one].under_way and self._before(one, tenant) for one in self._of
-        )
+        return any(self._of[one].under_way and self._before(one, tenant) for one in self._of)
 
     def _before(self, one: str, tenant: str) -> bool:
         return self._of[one].spent + MARGIN_S < self._of[tenant].spent

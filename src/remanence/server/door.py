@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Protocol
 
+from remanence.deadline import unlimited
 from remanence.errors import Forbidden, RemanenceError
 from remanence.memory import Memory
 from remanence.operations.operation import Operation, Scoping
@@ -21,6 +22,7 @@ from remanence.ports.store import Progress
 from remanence.server.access.caller import Caller, authorise, check_request, told_to, trusting
 from remanence.server.access.redacting import Redact, redacted
 from remanence.server.access.writing import Intake, as_theirs
+from remanence.server.jobs import Office, Work, both
 from remanence.server.once import Once
 from remanence.server.sizes import check_sizes
 from remanence.server.tenants import Tenants
@@ -68,8 +70,10 @@ class Door:
         redact: Redact | None = None,
         watch: Watch | None = None,
         once: Once | None = None,
+        office: Office | None = None,
     ) -> None:
         self.once = once
+        self._office = office
         self._tenants = tenants
         self._recorder = recorder
         self._redact = redact
@@ -103,8 +107,9 @@ class Door:
             if operation.writes:
                 request = as_theirs(caller, operation, self._redacted(operation, request), memory)
             if self._recorder is not None and accountable(operation, request):
-                self._recorder.record(caller, operation.name, told_of(request))
-            answer = self._done(memory, operation, request, progress)
+                with unlimited():
+                    self._recorder.record(caller, operation.name, told_of(request))
+            answer = self._answer(caller, memory, operation, request, progress)
             return told_to(caller, operation, answer)
         except BaseException as error:
             failed = error
@@ -114,15 +119,42 @@ class Door:
         finally:
             self._watch.saw(operation.name, time.perf_counter() - started, failed)
 
+    def check(self, caller: Caller, operation: Operation, request: Any) -> None:
+        """Refuse at once what would be refused when it is performed, as far as that is known."""
+        authorise(caller, operation)
+        _check_withheld(operation, request)
+        check_sizes(request)
+        check_request(caller, operation, request, self.memory(caller))
+
+    def erases(self, caller: Caller, operation: Operation, request: Any) -> bool:
+        """Whether a request destroys more than one memory."""
+        return operation.erases(self.memory(caller), request)
+
+    def _answer(
+        self,
+        caller: Caller,
+        memory: Memory,
+        operation: Operation,
+        request: Any,
+        progress: Progress | None,
+    ) -> Any:
+        """What lasts is a job, by whatever way it came."""
+        if self._office is None or not operation.takes_long(request):
+            return self._done(memory, operation, request, progress)
+        with self._office.at_work(caller, Work.of(operation)) as job:
+            return self._done(memory, operation, request, both(progress, job.report))
+
     def _done(
         self, memory: Memory, operation: Operation, request: Any, progress: Progress | None
     ) -> Any:
         if self.once is None or not _erases(operation, request):
             return operation.perform(memory, request, progress)
         self.once.forget(memory.tenant)
-        answer = operation.perform(memory, request, progress)
-        self.once.forget(memory.tenant)
-        return answer
+        try:
+            return operation.perform(memory, request, progress)
+        finally:
+            with unlimited():
+                self.once.forget(memory.tenant)
 
     def _redacted(self, operation: Operation, request: Any) -> Any:
         if self._redact is None:

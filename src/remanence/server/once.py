@@ -10,6 +10,7 @@ from datetime import timedelta
 from hashlib import sha256
 
 from remanence.clock import Clock
+from remanence.deadline import unlimited
 from remanence.errors import Conflict, RemanenceError
 from remanence.model.accept import text_of
 from remanence.model.document import Address, Discard, Document, Put, Shelf
@@ -73,7 +74,8 @@ class Once:
 
     def _begin(self, tenant: str, address: Address, digest: str) -> None:
         try:
-            self._put(tenant, address, {"asked": digest, "answer": None}, expected=0)
+            with unlimited():
+                self._put(tenant, address, {"asked": digest, "answer": None}, expected=0)
         except Conflict as error:  # another call with this key came first, a moment ago
             raise KeyTaken(_NO_ANSWER) from error
 
@@ -82,13 +84,16 @@ class Once:
     ) -> bytes:
         try:
             answer = work()
-        except RemanenceError:  # nothing was done, so it may be tried again
-            self._store.put(tenant, [Discard(address=address)])
+        except RemanenceError as error:
+            if not getattr(error, "committed", False):  # nothing was done: it may be tried again
+                with unlimited():
+                    self._store.put(tenant, [Discard(address=address)])
             raise
         if len(answer) <= LARGEST:
             with suppress(Conflict):  # somebody erased meanwhile
                 told = {"asked": digest, "answer": answer.decode()}
-                self._put(tenant, address, told, expected=FIRST)
+                with unlimited():
+                    self._put(tenant, address, told, expected=FIRST)
         return answer
 
     def _found(self, tenant: str, address: Address) -> Document | None:

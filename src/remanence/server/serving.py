@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -39,6 +40,9 @@ BACKLOG = 2048
 _ALONE_AT_A_PORT: int = getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR)
 DESCRIPTORS = 4_096
 SENT = 128 * 1024  # bytes that the system takes from us before a reader has them
+# A call takes the interpreter dozens of times. While another analyses a long text, it waits as
+# often for that one to let go.
+SWITCH_S = 0.0005
 _log = logging.getLogger(__name__)
 _MAKE_ONE = "Make one with `rem keys create NAME --scope read --scope write`"
 _REASONS = {
@@ -168,6 +172,7 @@ def prepare(settings: Settings) -> None:
     """What every process of a server needs first."""
     set_up(settings.log_format)
     few_arenas()
+    sys.setswitchinterval(SWITCH_S)
     _many_descriptors()
 
 

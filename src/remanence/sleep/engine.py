@@ -9,8 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeGuard, cast
 
-from remanence import errors
+from remanence import deadline, errors
 from remanence.errors import Conflict, NotFound, RemanenceError
+from remanence.errors import Stopped as CalledOff
 from remanence.model.memory import MemoryRecord
 from remanence.model.sleep import Deed, Night, Plan, Run, Status
 from remanence.ports.store import Progress
@@ -87,7 +88,7 @@ class Engine:
         held = self.desk.take(account)
         try:
             return self._perform(held, step, progress)
-        except LeaseLost:
+        except (LeaseLost, CalledOff):
             raise
         except BaseException:
             held.release()
@@ -104,6 +105,11 @@ class Engine:
         except Stopped:
             return held.end(Status.CANCELLED).run
         except LeaseLost:
+            raise
+        except CalledOff:
+            with deadline.unlimited():
+                held.refresh(heed=False)
+                held.end(Status.CANCELLED)
             raise
         except Exception as error:
             _log.debug("A %s run failed.", step.step, exc_info=True)

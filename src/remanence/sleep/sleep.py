@@ -12,7 +12,8 @@ from typing import TypeVar
 from uuid import UUID
 
 from remanence.clock import Clock
-from remanence.errors import Conflict, InvalidInput
+from remanence.deadline import unlimited
+from remanence.errors import Conflict, InvalidInput, Stopped
 from remanence.model.accept import label_of, moment_of, several, text_of, truth_of
 from remanence.model.sleep import (
     CONSOLIDATE,
@@ -269,7 +270,12 @@ class Sleep:
         step = self._steps.get(account.run.step)
         if step is None:
             raise InvalidInput(f"Nothing here does the step {account.run.step}; wire it first.")
-        run = self._engine.perform(step, account, progress)
+        try:
+            run = self._engine.perform(step, account, progress)
+        except Stopped:
+            with unlimited():
+                self._tell_changed(account.run.id)
+            raise
         self._tell_changed(run.id)
         if self._alert is not None and (run.status is Status.FAILED or run.alarm):
             try:

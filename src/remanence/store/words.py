@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from typing import NamedTuple
 
+from remanence import deadline
 from remanence.store.rows import moment
 from remanence.text.flags import flags
 from remanence.text.said import NO_TIME, said_days
@@ -36,8 +37,12 @@ class Words:
         self, text: str, happened: int, zone: tzinfo | None = None
     ) -> tuple[list[str], Derived]:
         """A text's terms; and what the row keeps of a text that was said then."""
-        found, days = self.terms(text), said(text, happened, zone or self.zone)
-        return found, Derived(len(found), len(text), flags(text), *days)
+        found = self.terms(text)
+        deadline.breathe()
+        marks = flags(text)
+        deadline.breathe()
+        days = said(text, happened, zone or self.zone)
+        return found, Derived(len(found), len(text), marks, *days)
 
 
 def said(text: str, happened: int, zone: tzinfo = UTC) -> tuple[int, int]:

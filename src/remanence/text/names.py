@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from remanence.deadline import unhurried
 from remanence.text.date_words import meanings
 from remanence.text.words import fold, is_stop_word
 
@@ -47,7 +48,7 @@ def names(text: str) -> list[str]:
     """
     if text.islower() or text.isupper():
         return []
-    found = (_trimmed(text, group) for group in _groups(text))
+    found = (_trimmed(text, group) for group in unhurried(_groups(text)))
     return list(dict.fromkeys(name for name in found if name))
 
 

@@ -9,8 +9,9 @@ from functools import partial
 from typing import TypeAlias
 from uuid import UUID
 
+from remanence import deadline
 from remanence.clock import Clock
-from remanence.errors import Conflict
+from remanence.errors import Conflict, Stopped
 from remanence.layers.erasing import erase_documents
 from remanence.layers.erasure.closure import Account, left_of
 from remanence.layers.erasure.receipts import begun, shelving, signed
@@ -125,8 +126,28 @@ class Eraser:
         look: Look,
         until: datetime | None = None,
     ) -> Forgotten:
-        account, asked = Account(self._store, receipt), dict[str, MemoryRecord]()
-        bound = until
+        account = Account(self._store, receipt)
+        try:
+            return self._until_nothing_is_left(account, records, look, until)
+        except Stopped:
+            if until is None:
+                with deadline.unlimited():
+                    self._leave(account.receipt)
+            raise
+
+    def _leave(self, receipt: Erasure) -> None:
+        """Called off: the receipt asks no longer for more than what has gone by now."""
+        less = replace(receipt, asked=Asked(by=By.IDS))
+        self._store.put(self._tenant, shelving(signed(self._store, less)))
+
+    def _until_nothing_is_left(
+        self,
+        account: Account,
+        records: Sequence[MemoryRecord],
+        look: Look,
+        until: datetime | None,
+    ) -> Forgotten:
+        asked, bound = dict[str, MemoryRecord](), until
         for tried in range(2 * LOOKS):
             asked |= {one.id: one for one in records}
             self._remove(account, records, until)

@@ -14,15 +14,18 @@ from starlette.responses import Response
 
 from remanence.errors import Conflict, Forbidden
 from remanence.model.block import Block
+from remanence.operations.operation import Answer
 from remanence.operations.rendering import encoded
 from remanence.operations.routes import Route, routes
 from remanence.ports.store import Progress
 from remanence.server.access.caller import Caller, authorise
 from remanence.server.door import Door, is_grave
+from remanence.server.jobs import Running, Work
 from remanence.server.once import KeyTaken
 from remanence.server.problems import VersionPassed
 from remanence.server.rest import openapi
 from remanence.server.rest.asking import asked, key_of
+from remanence.server.rest.jobs import begun, wants_a_job
 from remanence.server.rest.streaming import MEDIA_TYPE, events
 
 JSON = "application/json"
@@ -74,15 +77,42 @@ async def checked(request: Request, route: Route) -> None:
 async def answered(route: Route, request: Request, wanted: Any) -> Response:
     """The answer to an operation's request, as JSON or, where it is long at work, as events."""
     state, caller = request.app.state, request.state.caller
+    if wants_a_job(request):
+        begin = partial(_begun, state, caller, route, wanted)
+        return await begun(request, begin, partial(_in_a_job, state, caller, route, wanted))
     if route.operation.reports and MEDIA_TYPE in request.headers.get("accept", ""):
         work = partial(performed, state.door, caller, route, wanted)
         return events(state.calls, work, request.state.request_id)
-    key, long = key_of(request), route.operation.reports
+    key, long = key_of(request), route.operation.takes_long(wanted)
     if key and route.operation.writes and not hasattr(wanted, "idempotency_key"):
         body = await state.calls.run(_once, state.door, caller, route, wanted, key, long=long)
     else:
         body = await state.calls.run(performed, state.door, caller, route, wanted, long=long)
     return _response(route, request, body)
+
+
+def _begun(state: Any, caller: Caller, route: Route, wanted: Any) -> Running:
+    state.door.check(caller, route.operation, wanted)
+    job: Running = state.office.opened(caller, Work.of(route.operation))
+    state.office.keep_place(job)
+    return job
+
+
+def _in_a_job(
+    state: Any, caller: Caller, route: Route, wanted: Any, job: Running, key: str | None
+) -> None:
+    """Do it, and keep the answer where it tells nothing that was just erased."""
+    door, operation = state.door, route.operation
+    with state.office.at_work(caller, Work.of(operation), job):
+        if key and operation.writes and not hasattr(wanted, "idempotency_key"):
+            state.office.keep_answer(job, _once(door, caller, route, wanted, key))
+            return
+        erases = door.erases(caller, operation, wanted)
+        answer = door.perform(caller, operation, wanted, job.report)
+        if erases and operation.answers is not Answer.FIGURES:
+            answer = operation.bare(answer) if operation.bare else None
+        if answer is not None:
+            state.office.keep_answer(job, rendered(answer), anew=erases)
 
 
 def performed(

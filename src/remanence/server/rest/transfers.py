@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from io import BufferedReader, BytesIO, RawIOBase
 from tempfile import TemporaryFile
 from threading import Thread
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 import anyio
 from cryptography.hazmat.primitives.ciphers import Cipher
@@ -19,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from remanence.errors import Forbidden
+from remanence.errors import Cancelled, Forbidden
 from remanence.memory import Memory
 from remanence.operations.reading import Misfit
 from remanence.operations.rendering import dumped
@@ -29,8 +30,10 @@ from remanence.server.access.caller import Caller
 from remanence.server.access.limits import Shares
 from remanence.server.door import Door
 from remanence.server.guard import MB
+from remanence.server.jobs import Office, Running, Work
 from remanence.server.problems import TooLarge
 from remanence.server.rest import openapi
+from remanence.server.rest.jobs import begun, wants_a_job
 from remanence.transfer import export_memory, import_memory
 from remanence.transfer.importing import Imported
 from remanence.transfer.lines import check_header
@@ -39,6 +42,9 @@ from remanence.transfer.reading import read_lines
 LINES = "application/x-ndjson"
 PIECE = 256 * 1024
 MAX_HEADER = 64 * 1024  # bytes; the first line of an export has a few hundred
+EXPORT = Work(name="export", needs=(Grant.READ,))
+IMPORT = Work(name="import", needs=(Grant.WRITE,))
+AtWork: TypeAlias = Callable[[], AbstractContextManager[Running]]
 
 
 def add_transfers(app: FastAPI) -> None:
@@ -74,7 +80,8 @@ async def _export(request: Request) -> Response:
     over = partial(exports.give, caller.tenant, caller.name)
     try:
         await request.app.state.calls.run(request.app.state.audit.record, caller, "export", {})
-        return _Export(memory, over)
+        work = partial(request.app.state.office.at_work, caller, EXPORT)
+        return _Export(memory, work, over)
     except BaseException:
         over()
         raise
@@ -87,12 +94,12 @@ class _Export(StreamingResponse):
     line, so it shows.
     """
 
-    def __init__(self, memory: Memory, over: Callable[[], None]) -> None:
+    def __init__(self, memory: Memory, work: AtWork, over: Callable[[], None]) -> None:
         source, self._target = os.pipe()
         self._source = os.fdopen(source, "rb", buffering=0)
         self._failed: list[BaseException] = []
         super().__init__(self._pieces(), media_type=LINES)
-        Thread(target=self._write, args=(memory, over), name="export", daemon=True).start()
+        Thread(target=self._write, args=(memory, work, over), name="export", daemon=True).start()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it."""
@@ -107,16 +114,25 @@ class _Export(StreamingResponse):
         if self._failed:
             raise self._failed[0]
 
-    def _write(self, memory: Memory, over: Callable[[], None]) -> None:
+    def _write(self, memory: Memory, work: AtWork, over: Callable[[], None]) -> None:
         try:
-            with os.fdopen(self._target, "wb") as file:
-                export_memory(memory, file)
+            with os.fdopen(self._target, "wb") as file, work() as job:
+                _exported(memory, file, job)
+        except Cancelled as error:
+            self._failed.append(error)
         except BrokenPipeError:
             return  # whoever read it has gone
         except BaseException as error:
             self._failed.append(error)
         finally:
             over()
+
+
+def _exported(memory: Memory, file: BinaryIO, job: Running) -> None:
+    try:
+        export_memory(memory, file, job.report)
+    except BrokenPipeError as error:
+        raise Cancelled("Whoever read the export has gone.") from error
 
 
 async def _import(request: Request) -> Response:
@@ -127,11 +143,29 @@ async def _import(request: Request) -> Response:
     if kind not in (LINES, "application/jsonl", "application/octet-stream"):
         raise Misfit(f"The body must be an export, with the content type {LINES}.")
     state = request.app.state
-    with state.imports.held(caller.tenant, caller.name), Spool() as spool:
+    with ExitStack() as stack:
+        stack.enter_context(state.imports.held(caller.tenant, caller.name))
+        spool = stack.enter_context(Spool())
         await _spool(request, spool, state.settings.max_import_mb)
         await state.calls.run(state.audit.record, caller, "import", {})
-        body = await state.calls.run(_imported, state.door, caller, spool.opened())
+        if wants_a_job(request):
+            do = partial(_kept, state, caller, spool.opened(), stack.pop_all())
+            return await begun(request, partial(_begun, state.office, caller), do)
+        body = await state.calls.run(_imported, state, caller, spool.opened(), long=True)
     return Response(body, media_type="application/json")
+
+
+def _begun(office: Office, caller: Caller) -> Running:
+    job = office.opened(caller, IMPORT)
+    office.keep_place(job)
+    return job
+
+
+def _kept(
+    state: Any, caller: Caller, file: BinaryIO, held: ExitStack, job: Running, key: str | None
+) -> None:
+    with held:
+        state.office.keep_answer(job, _imported(state, caller, file, job))
 
 
 class Spool(RawIOBase):
@@ -194,9 +228,10 @@ def _begins(head: bytes) -> bool:
     return bool(ended)
 
 
-def _imported(door: Door, caller: Caller, file: BinaryIO) -> bytes:
-    admit = door.intake(caller)
-    return dumped(import_memory(door.memory(caller), file, admit=admit)).encode()
+def _imported(state: Any, caller: Caller, file: BinaryIO, job: Running | None = None) -> bytes:
+    with state.office.at_work(caller, IMPORT, job) as job:
+        memory, admit = state.door.memory(caller), state.door.intake(caller)
+        return dumped(import_memory(memory, file, job.report, admit=admit)).encode()
 
 
 def _check(request: Request, grant: Grant) -> Caller:
