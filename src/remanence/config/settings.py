@@ -70,6 +70,8 @@ class Settings:
     encryption_key_file: str = ""
     busy_timeout_s: float = 10.0
     max_text: int = 1_000_000
+    max_memories: int = 0
+    max_bytes: int = 0
     importance_weight: float = 0.2
     recency_weight: float = 0.3
     decay: float = 0.95
@@ -151,6 +153,8 @@ class Settings:
         _between("busy_timeout_s", self.busy_timeout_s, 0, 3600)
         _between("threads", self.threads, 0, 1024)
         _between("max_text", self.max_text, 1, 10_000_000)
+        _between("max_memories", self.max_memories, 0, 10**15)
+        _between("max_bytes", self.max_bytes, 0, 10**18)
         _between("decay", self.decay, 0, 1)
         for name in ("importance_weight", "recency_weight", "time_weight"):
             _between(name, getattr(self, name), 0, 100)
@@ -318,6 +322,9 @@ HELP: Mapping[str, str] = {
     "encryption_key_file": "a file whose first line is that key, and that only its owner may read",
     "busy_timeout_s": "how long a write waits for another process",
     "max_text": "longest text of one memory, in characters",
+    "max_memories": "most memories of one tenant, archived ones too; 0: no limit",
+    "max_bytes": "most bytes of one tenant: texts and metadata of memories with their histories, "
+    "blocks, sessions and other documents; 0: no limit",
     "importance_weight": "how much importance adds to a score",
     "recency_weight": "how much recency adds to a score",
     "decay": "what is left of importance after a day",

@@ -41,7 +41,8 @@ class Stats:
     `memory_mb` is what index, columns and caches take now, `budget_mb` what they may take;
     `process_mb` is the whole process, interpreter and model included. `pending` memories wait
     for vectors and are found by their words meanwhile. `documents` are blocks, sessions and such;
-    `claims` is what was said of the `entities`.
+    `claims` is what was said of the `entities`. `bytes_used` is what counts against `max_bytes`,
+    the tenant's limit as `max_memories` is that of memories; 0: none.
     """
 
     memories: int
@@ -63,6 +64,9 @@ class Stats:
     index: IndexUse
     cache: CacheUse | None
     tiers: tuple[TierUse, ...] = ()
+    bytes_used: int = 0
+    max_memories: int = 0
+    max_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +86,7 @@ class StoreStats:
     entities: int = 0
     claims: int = 0
     pending: int = 0
+    bytes_used: int = 0
     bytes_on_disk: int = 0
     bytes_by_part: Mapping[str, int] = field(default_factory=dict)
 

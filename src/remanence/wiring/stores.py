@@ -10,6 +10,7 @@ from remanence.clock import SystemClock
 from remanence.config import Settings
 from remanence.errors import ConfigError, InvalidInput, NotFound
 from remanence.ports.store import Inherit, Store
+from remanence.store.quotas import Quotas
 from remanence.store.words import Words
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def open_store(settings: Settings, *, migrate: bool = False) -> Store:
         durability=settings.durability,
         busy_timeout_s=settings.busy_timeout_s,
         cache_mb=max(1, round(settings.max_memory_mb * PAGES_SHARE / CONNECTIONS)),
+        quotas=quotas_of(settings),
         key=key,
         words=Words(zone=settings.zone),
     )
@@ -62,7 +64,13 @@ def open_postgres(settings: Settings, *, migrate: bool) -> PostgresStore:
         tls=settings.tls,
         migrate=migrate,
         words=Words(zone=settings.zone),
+        quotas=quotas_of(settings),
     )
+
+
+def quotas_of(settings: Settings) -> Quotas:
+    """How much each tenant may have."""
+    return Quotas(settings.max_memories, settings.max_bytes)
 
 
 def preparation_of(url: str) -> str:

@@ -20,13 +20,14 @@ from remanence.store.analysis import Analysis, NotAnalysed
 from remanence.store.conditions import ACTIVE
 from remanence.store.postgres.arrays import int8s, uuids
 from remanence.store.postgres.columns import NEVER
-from remanence.store.postgres.counting import count_in
+from remanence.store.postgres.counting import checking_use, count_in
 from remanence.store.postgres.database import Database
 from remanence.store.postgres.dictionaries import Dictionaries
 from remanence.store.postgres.filters import check, reached, statement
 from remanence.store.postgres.placing import Unemployed, employ
 from remanence.store.postgres.session import Session
 from remanence.store.postgres.writing import Writing
+from remanence.store.quotas import added_by
 from remanence.store.rows import (
     Row,
     before_values,
@@ -52,12 +53,14 @@ class PostgresArchive:
         """Do all of it in one durable transaction."""
         analysis = Analysis(self._database.words)
         analysis.prepare(batch, lambda ids: self._records(batch.tenant, ids))
+
+        def work(session: Session) -> Written:
+            with checking_use(self._database, session, batch.tenant, lambda: added_by(batch)):
+                return Writing(self._database, session, batch, analysis).run()
+
         while True:
             try:
-                written = self._database.write(
-                    batch.tenant,
-                    lambda session: Writing(self._database, session, batch, analysis).run(),
-                )
+                written = self._database.write(batch.tenant, work)
                 if any(isinstance(action, Remove) for action in batch.actions):
                     self._dictionaries.renew(batch.tenant)
                 return written

@@ -31,6 +31,7 @@ class Database:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.words = settings.words
+        self.quotas = settings.quotas
         self.facts: Facts
         self.facts, types = prepare(settings)
         self.digest_key = bytes.fromhex(self.facts["digest_key"])

@@ -14,11 +14,12 @@ from remanence.model.filter import Filter
 from remanence.model.scope import Reach
 from remanence.store.postgres.arrays import Array, byteas, int8s, texts
 from remanence.store.postgres.columns import NEVER, Kinds, arrays
-from remanence.store.postgres.counting import count_in
+from remanence.store.postgres.counting import checking_use, count_in
 from remanence.store.postgres.database import Database
 from remanence.store.postgres.filters import statement
 from remanence.store.postgres.placing import writers_lock
 from remanence.store.postgres.session import Session
+from remanence.store.quotas import added_by_documents, added_by_standing
 from remanence.store.rows import Row, micros
 from remanence.store.shelves import (
     Place,
@@ -66,7 +67,10 @@ class PostgresDocuments:
             if vacant is not None:
                 session.run("lock_writers", own=writers_lock(session.tenant))
                 check_vacant(count_in(self._database, session, *vacant))
-            return shelve(self._database, session, tenant, asked)
+            with checking_use(
+                self._database, session, tenant, lambda: added_by_documents(shelvings)
+            ):
+                return shelve(self._database, session, tenant, asked)
 
         return self._database.write(tenant, work)
 
@@ -154,10 +158,13 @@ class PostgresDocuments:
 
         def work(session: Session) -> None:
             shelves = Shelves(tenant, self._database.digest_key, places)
-            _lock(session, shelves, places)
-            for one in asked:
-                shelves.adopt(one)
-            _store(session, shelves.held.values())
+            with checking_use(
+                self._database, session, tenant, lambda: added_by_standing(documents)
+            ):
+                _lock(session, shelves, places)
+                for one in asked:
+                    shelves.adopt(one)
+                _store(session, shelves.held.values())
 
         if documents:
             self._database.write(tenant, work)

@@ -18,6 +18,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from remanence import deadline
 from remanence.errors import ConfigError
+from remanence.store.quotas import Quotas
 from remanence.store.words import Words
 
 APPLICATION = "remanence"
@@ -40,6 +41,7 @@ class Settings:
     tls: str = "prefer"
     migrate: bool = True
     words: Words = field(default_factory=Words)
+    quotas: Quotas = field(default_factory=Quotas)
 
     def __post_init__(self) -> None:
         if self.pool_size < 1 or self.overflow < 0:

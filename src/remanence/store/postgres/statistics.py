@@ -5,6 +5,7 @@ from __future__ import annotations
 from remanence.model.embedding import Fingerprint
 from remanence.model.stats import StoreStats
 from remanence.model.tier import TierUse
+from remanence.store.postgres.counting import use_of
 from remanence.store.postgres.database import Database
 from remanence.store.postgres.session import Session
 from remanence.store.rows import KINDS, STATES
@@ -36,6 +37,7 @@ def stats(database: Database, tenant: str, fingerprint: Fingerprint | None) -> S
         entities=found.entities,
         claims=found.claims,
         pending=found.pending,
+        bytes_used=found.bytes_used,
         bytes_on_disk=sum(sizes.values()),
         bytes_by_part=sizes,
     )
@@ -55,6 +57,7 @@ def _counted(session: Session, fingerprint: Fingerprint | None, large: bool) -> 
         entities=session.value("count_entities"),
         claims=session.value("count_claims"),
         pending=_pending(session, fingerprint, sum(by_kind.values())),
+        bytes_used=use_of(session).bytes,
     )
 
 

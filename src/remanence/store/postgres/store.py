@@ -17,6 +17,7 @@ from remanence.store.postgres.upkeep import PostgresUpkeep
 from remanence.store.postgres.vectors import PostgresVectors
 from remanence.store.postgres.watching import Watcher
 from remanence.store.postgres.wording import follow_terms
+from remanence.store.quotas import Quotas
 from remanence.store.words import Words
 
 
@@ -52,6 +53,7 @@ class PostgresStore(
         tls: str = "prefer",
         migrate: bool = True,
         words: Words | None = None,
+        quotas: Quotas | None = None,
         clock: Clock | None = None,
     ) -> None:
         settings = Settings(
@@ -63,6 +65,7 @@ class PostgresStore(
             tls=tls,
             migrate=migrate,
             words=words or Words(),
+            quotas=quotas or Quotas(),
         )
         self._database = Database(settings)
         self._clock = clock or SystemClock()

@@ -18,6 +18,7 @@ from remanence.model.write import Batch, Remove, Written
 from remanence.ports.store import Keys, Span
 from remanence.store.analysis import Analysis, NotAnalysed
 from remanence.store.conditions import ACTIVE
+from remanence.store.quotas import added_by
 from remanence.store.rows import (
     Row,
     before_values,
@@ -29,7 +30,7 @@ from remanence.store.rows import (
     span_of,
     spelled_id,
 )
-from remanence.store.sqlite.counting import count_in
+from remanence.store.sqlite.counting import check_use, count_in
 from remanence.store.sqlite.database import Database
 from remanence.store.sqlite.dictionaries import Dictionaries
 from remanence.store.sqlite.erasing import Eraser
@@ -58,6 +59,7 @@ class SqliteArchive:
                 with self._database.writing() as connection:
                     writing = Writing(self._database, connection, batch, analysis)
                     written = writing.run()
+                    check_use(self._database, connection, batch.tenant, lambda: added_by(batch))
                 break
             except NotAnalysed as missing:
                 analysis.add(missing.text, missing.happened)

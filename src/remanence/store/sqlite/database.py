@@ -42,6 +42,7 @@ class Database:
         begin_file(path, settings)
         self.path = path
         self.words = settings.words
+        self.quotas = settings.quotas
         self.connections = Connections(path, settings)
         self.reading = self.connections.reading
         self.writing = self.connections.writing

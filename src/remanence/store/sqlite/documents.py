@@ -12,6 +12,7 @@ import apsw
 from remanence.model.document import Address, Discard, Document, Edition, Shelf, Shelving
 from remanence.model.filter import Filter
 from remanence.model.scope import Reach
+from remanence.store.quotas import added_by_documents, added_by_standing
 from remanence.store.rows import Row, micros
 from remanence.store.shelves import (
     Place,
@@ -23,7 +24,7 @@ from remanence.store.shelves import (
     within,
 )
 from remanence.store.shelving import Held, Ready, Shelves, check_vacant, ready, ready_to_adopt
-from remanence.store.sqlite.counting import count_in
+from remanence.store.sqlite.counting import check_use, count_in
 from remanence.store.sqlite.database import Database
 from remanence.store.sqlite.erasing import Eraser
 from remanence.store.sqlite.filters import statement
@@ -54,6 +55,7 @@ class SqliteDocuments:
             if vacant is not None:
                 check_vacant(count_in(self._database, connection, *vacant))
             done = shelve(self._database, connection, tenant, asked)
+            check_use(self._database, connection, tenant, lambda: added_by_documents(shelvings))
         self._eraser.after_write(any(isinstance(one, Discard) for one in shelvings))
         return done
 
@@ -137,6 +139,7 @@ class SqliteDocuments:
                 shelves.adopt(one)
             replaced = any(held.key is not None for held in shelves.held.values())
             _store(connection, tenant, shelves.held.values())
+            check_use(self._database, connection, tenant, lambda: added_by_standing(documents))
         self._eraser.after_write(replaced)
 
     @contextmanager

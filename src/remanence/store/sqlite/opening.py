@@ -12,6 +12,7 @@ import apsw
 
 from remanence import deadline
 from remanence.errors import ConfigError, StoreCorrupt, StoreError, StoreVersion
+from remanence.store.quotas import Quotas
 from remanence.store.sqlite.faults import translated
 from remanence.store.sqlite.keys import check_fits, unlock
 from remanence.store.sqlite.words import register
@@ -42,6 +43,7 @@ class Settings:
     busy_timeout_s: float = 10.0
     cache_mb: int = 8
     words: Words = field(default_factory=Words)
+    quotas: Quotas = field(default_factory=Quotas)
     vfs: str | None = None
     key: str = field(default="", repr=False)
 

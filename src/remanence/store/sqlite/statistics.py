@@ -10,6 +10,7 @@ from remanence.model.embedding import Fingerprint
 from remanence.model.stats import StoreStats
 from remanence.model.tier import TierUse
 from remanence.store.rows import KINDS, STATES
+from remanence.store.sqlite.counting import use_of
 from remanence.store.sqlite.database import Database
 from remanence.store.sqlite.placing import embedder_id
 from remanence.store.sqlite.statements import fetch_all, fetch_value, run
@@ -41,6 +42,7 @@ def stats(database: Database, tenant: str, fingerprint: Fingerprint | None) -> S
             entities=fetch_value(connection, "count_entities", asked),
             claims=fetch_value(connection, "count_claims", asked),
             pending=_pending(connection, tenant, fingerprint, sum(by_kind.values())),
+            bytes_used=use_of(connection, tenant).bytes,
             bytes_on_disk=sum(_files(database).values()),
             bytes_by_part=_bytes_by_part(connection, database),
         )

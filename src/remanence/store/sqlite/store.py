@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from remanence.clock import Clock, SystemClock
+from remanence.store.quotas import Quotas
 from remanence.store.sqlite.archive import SqliteArchive
 from remanence.store.sqlite.database import Database
 from remanence.store.sqlite.dictionaries import Dictionaries
@@ -48,6 +49,7 @@ class SqliteStore(
         busy_timeout_s: float = 10.0,
         cache_mb: int = 8,
         words: Words | None = None,
+        quotas: Quotas | None = None,
         vfs: str | None = None,
         clock: Clock | None = None,
         key: str = "",
@@ -57,6 +59,7 @@ class SqliteStore(
             busy_timeout_s=busy_timeout_s,
             cache_mb=cache_mb,
             words=words or Words(),
+            quotas=quotas or Quotas(),
             vfs=vfs,
             key=key,
         )

@@ -290,3 +290,19 @@ AND pg_relation_size(g.oid) > %(bloated)s / 0.9 * g.reltuples * (
 )
 AND NOT EXISTS (SELECT 1 FROM pg_attribute AS a WHERE a.attrelid = g.oid AND a.attlen < 0)
 ORDER BY g.relname
+
+-- name: use_of_tenant
+SELECT
+    (SELECT count(*) FROM memories WHERE tenant = %(tenant)s)::bigint,
+    (SELECT coalesce(sum(octet_length(text) + coalesce(octet_length(metadata), 0)), 0)
+        FROM memories WHERE tenant = %(tenant)s)::bigint
+    + (SELECT coalesce(sum(octet_length(before)), 0) FROM history
+        WHERE tenant = %(tenant)s)::bigint
+    + (SELECT coalesce(sum(octet_length(value)), 0) FROM documents
+        WHERE tenant = %(tenant)s AND shelf = ANY (%(shelves)s))::bigint
+    + (SELECT coalesce(sum(octet_length(e.value)), 0) FROM documents AS d
+        JOIN editions AS e ON e.tenant = d.tenant AND e.document = d.key
+        WHERE d.tenant = %(tenant)s AND d.shelf = ANY (%(shelves)s))::bigint
+
+-- name: mark_of_tenant
+SELECT coalesce(sum(position), 0)::bigint FROM partitions WHERE tenant = %(tenant)s

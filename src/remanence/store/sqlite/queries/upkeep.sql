@@ -157,3 +157,17 @@ SELECT seq, memory FROM changes WHERE partition = ? ORDER BY seq
 
 -- name: delete_change
 DELETE FROM changes WHERE seq = ?
+
+-- name: use_of_tenant
+WITH own AS MATERIALIZED (SELECT id FROM partitions WHERE tenant = :tenant)
+SELECT
+    (SELECT count(*) FROM memories WHERE partition IN own),
+    (SELECT coalesce(sum(octet_length(text) + ifnull(octet_length(metadata), 0)), 0)
+        FROM memories WHERE partition IN own)
+    + (SELECT coalesce(sum(octet_length(h.before)), 0) FROM memories AS m
+        JOIN history AS h ON h.memory = m.key WHERE m.partition IN own)
+    + (SELECT coalesce(sum(octet_length(value)), 0) FROM documents
+        WHERE tenant = :tenant AND shelf IN (SELECT value FROM json_each(:shelves)))
+    + (SELECT coalesce(sum(octet_length(e.value)), 0) FROM documents AS d
+        JOIN editions AS e ON e.document = d.key
+        WHERE d.tenant = :tenant AND d.shelf IN (SELECT value FROM json_each(:shelves)))
