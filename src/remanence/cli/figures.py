@@ -23,7 +23,8 @@ def show_stats(stats: Stats) -> None:
 
 def _rows(stats: Stats) -> dict[str, str]:
     return {
-        "memories": f"{stats.memories:,}  ({_counts(stats.by_kind)})",
+        "memories": f"{stats.memories:,}{_of(stats.max_memories)}  ({_counts(stats.by_kind)})",
+        "texts and documents": f"{stats.bytes_used:,}{_of(stats.max_bytes)} bytes",
         "states": _counts(stats.by_state),
         "per day": f"{stats.per_day:g}  over {len(stats.by_day)} active days",
         "associations": f"{stats.associations:,}",
@@ -38,6 +39,10 @@ def _rows(stats: Stats) -> dict[str, str]:
         "in memory": f"{stats.memory_mb:.1f} of {stats.budget_mb:g} MB",
         "process": f"{stats.process_mb:.0f} MB",
     }
+
+
+def _of(most: int) -> str:
+    return f" of {most:,}" if most else ""
 
 
 def _tier(one: TierUse) -> str:

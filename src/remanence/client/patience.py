@@ -14,6 +14,7 @@ from remanence.errors import InvalidInput
 FIRST_WAIT_S = 0.1
 LONGEST_WAIT_S = 30.0
 PASSING = frozenset({429, 502, 503})
+TOO_LONG = b"urn:remanence:deadline"  # the same again would take as long
 LASTING = (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.ProxyError)
 UNHEARD = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
@@ -48,7 +49,7 @@ def patience_of(retries: object) -> Patience:
 
 def _passes(outcome: Reply | httpx.TransportError, repeatable: bool) -> bool:
     if isinstance(outcome, Reply):
-        return outcome.status in PASSING
+        return outcome.status in PASSING and TOO_LONG not in outcome.content
     return (repeatable and not isinstance(outcome, LASTING)) or isinstance(outcome, UNHEARD)
 
 

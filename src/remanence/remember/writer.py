@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from remanence.clock import Clock
-from remanence.errors import Conflict, EmbedderError, NotFound, StoreError
+from remanence.errors import Conflict, DeadlineExceeded, EmbedderError, NotFound, StoreError
 from remanence.model.accept import text_of
 from remanence.model.knowledge import Learnt
 from remanence.model.memory import Association, MemoryRecord, State
@@ -300,7 +300,7 @@ class Writer:
         """Once the embedder works again, catch up a little with every write, which is done."""
         if tenant in self._settled:
             return
-        with suppress(EmbedderError, StoreError):
+        with suppress(EmbedderError, StoreError, DeadlineExceeded):
             found = self._store.unembedded(tenant, self._embedder.fingerprint, INSTALMENT)
             if not found or self._embed_stored(tenant, found) < INSTALMENT:
                 self._settled.add(tenant)

@@ -8,6 +8,7 @@ import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 import orjson
@@ -20,6 +21,7 @@ from starlette.routing import Match
 
 from remanence.clock import Clock, SystemClock
 from remanence.config import Settings
+from remanence.deadline import Deadline
 from remanence.errors import RemanenceError
 from remanence.memory import Memory
 from remanence.operations.reading import Misfit
@@ -226,7 +228,9 @@ async def _openapi(request: Request) -> Response:
     state = request.app.state
     async with state.telling:
         if state.told is None:
-            state.told = await state.calls.run(lambda: orjson.dumps(document(request.app)))
+            make = partial(document, request.app)
+            made = await state.calls.run(make, deadline=Deadline())
+            state.told = orjson.dumps(made)
     return Response(state.told, media_type="application/json")
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Protocol
 
-from remanence.deadline import unlimited
+from remanence.deadline import Deadline, unlimited, within
 from remanence.errors import Forbidden, RemanenceError
 from remanence.memory import Memory
 from remanence.operations.operation import Operation, Scoping
@@ -139,8 +139,11 @@ class Door:
         progress: Progress | None,
     ) -> Any:
         """What lasts is a job, by whatever way it came."""
-        if self._office is None or not operation.takes_long(request):
+        if not operation.takes_long(request):
             return self._done(memory, operation, request, progress)
+        if self._office is None:
+            with within(Deadline()):
+                return self._done(memory, operation, request, progress)
         with self._office.at_work(caller, Work.of(operation)) as job:
             return self._done(memory, operation, request, both(progress, job.report))
 

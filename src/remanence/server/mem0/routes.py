@@ -66,7 +66,7 @@ class Mem0Route(APIRoute):
                 status = refusing.STATUSES.get(problem.status, problem.status)
                 if isinstance(error, refusing.NotHere):
                     status = refusing.NOT_HERE
-                return _json(problem.body() | {"status": status}, status)
+                return _json(problem.body() | {"status": status}, status, problem.retry_s)
 
         return answered
 
@@ -80,9 +80,9 @@ def _endpoint(work: Work) -> Callable[[Request], Coroutine[Any, Any, Response]]:
     return endpoint
 
 
-def _json(answer: Any, status: int = 200) -> Response:
+def _json(answer: Any, status: int = 200, retry_s: float | None = None) -> Response:
     headers = {"cache-control": "no-store"}
-    if status == 503:
+    if retry_s is not None and status == 503:
         headers["retry-after"] = str(RETRY_S)
     return Response(orjson.dumps(answer), status_code=status, media_type=JSON, headers=headers)
 

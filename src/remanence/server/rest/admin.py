@@ -215,7 +215,7 @@ async def _audit(request: Request) -> Response:
 async def _verify(request: Request) -> Response:
     caller = _admin(request)
     audit: Audit = request.app.state.audit
-    return _told(await request.app.state.calls.run(audit.verify, caller.tenant))
+    return _told(await request.app.state.calls.run(audit.verify, caller.tenant, long=True))
 
 
 def _admin(request: Request) -> Caller:
