@@ -237,8 +237,8 @@ class _Lane:
     def _hire(self) -> None:
         """Have another thread look for work, if there may be some for it."""
         if self._threads <= self._each and self._next() is not None:
-            self._threads += 1
             self._pool.submit(self._work)
+            self._threads += 1
 
     def _work(self) -> None:
         """What a thread does, as long as there is something to do."""
@@ -283,7 +283,8 @@ class _Lane:
             queue.at_work -= 1
             if not queue.at_work and not queue.next:
                 del self._queues[tenant]
-            self._hire()
+            with suppress(RuntimeError):  # closing: those that are at work do what is left
+                self._hire()
 
 
 class _Turn:
