@@ -11,6 +11,7 @@ from remanence.model.context import Context
 from remanence.model.hit import Hit
 from remanence.model.memory import Kind, MemoryRecord, State
 from remanence.operations.responses import Forgotten, Found, Memories
+from remanence.text.fences import low_trust
 
 MOST_HITS = 50
 MOST_LISTED = 100
@@ -44,7 +45,6 @@ class Line:
     kind: Kind
     when: datetime
     speaker: str | None
-    trust: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,6 @@ class Recalled:
     score: float
     when: datetime
     speaker: str | None
-    trust: float
     why: Mapping[str, float]
 
 
@@ -124,11 +123,10 @@ def line(record: MemoryRecord) -> Line:
     """A memory in a list."""
     return Line(
         id=record.id,
-        text=record.text,
+        text=_marked(record, record.text),
         kind=record.kind,
         when=record.happened_at,
         speaker=record.speaker or record.role,
-        trust=record.trust,
     )
 
 
@@ -155,16 +153,21 @@ def prompt(context: Context) -> Prompt:
     return Prompt(text=context.text, tokens=context.tokens, ids=context.ids)
 
 
+def _marked(record: MemoryRecord, text: str) -> str:
+    """The text as a model may see it: of low trust, marked, on one line that ends no mark."""
+    mark = low_trust(record.trust, record.role)
+    return mark + " ".join(text.split()) if mark else text
+
+
 def _recalled(hit: Hit) -> Recalled:
     record = hit.memory
     reasons = [one for one in hit.signals.items() if one[0] != "base"]
     best = sorted(reasons, key=lambda one: -abs(one[1]))[:_REASONS]
     return Recalled(
         id=record.id,
-        text=hit.passage,
+        text=_marked(record, hit.passage),
         score=round(hit.relevance, 4),
         when=record.happened_at,
         speaker=record.speaker or record.role,
-        trust=record.trust,
         why={name: round(share, 3) for name, share in best},
     )
