@@ -46,6 +46,7 @@ _DIGEST = re.compile(r"#sha256=([0-9a-f]{64})")
 
 Place = tuple[str, str]  # a system and a version of Python
 EVERYWHERE = frozenset(product(SYSTEMS, PYTHONS))
+NOWHERE: frozenset[Place] = frozenset()
 
 
 def main() -> int:
@@ -53,7 +54,8 @@ def main() -> int:
     pins = pinned()
     for name, (base, wanted) in SETS.items():
         there = _there(base, pins)
-        needed = {n: at for n, at in closure(wanted, pins).items() if n not in there}
+        missing = {n: at - there.get(n, NOWHERE) for n, at in closure(wanted, pins).items()}
+        needed = {name: places for name, places in missing.items() if places}
         lines = "".join(_lines(base, needed, pins))
         (ROOT / "requirements" / f"{name}.txt").write_text(lines, "utf-8", newline="\n")
         print(f"requirements/{name}.txt: {len(needed)} packages", flush=True)
@@ -77,11 +79,13 @@ def closure(wanted: str, pins: Mapping[str, str]) -> dict[str, frozenset[Place]]
     return {name: frozenset(places) for name, places in found.items()}
 
 
-def _there(base: str | None, pins: Mapping[str, str]) -> set[str]:
-    """What a file that is continued holds already."""
+def _there(base: str | None, pins: Mapping[str, str]) -> dict[str, frozenset[Place]]:
+    """What a file that is continued holds already, and for where."""
     if base is None:
-        return set()
-    return set(closure(SETS[base][1], pins)) | _there(SETS[base][0], pins)
+        return {}
+    there = _there(SETS[base][0], pins)
+    own = closure(SETS[base][1], pins)
+    return there | {name: at | there.get(name, NOWHERE) for name, at in own.items()}
 
 
 def _needed(wanted: list[str], place: Place, pins: Mapping[str, str]) -> set[str]:

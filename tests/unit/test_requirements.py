@@ -22,6 +22,19 @@ MAKER: dict[str, Any] = run_path(str(ROOT / "tools" / "make_requirements.py"))
 CHECKED: tuple[str, ...] = run_path(str(ROOT / "tools" / "install.py"))["CHECKED"]
 
 
+def installed(file: Path) -> set[str]:
+    """The packages that a file and those it continues install here."""
+    found: set[str] = set()
+    for line in file.read_text("utf-8").replace("\\\n", "").splitlines():
+        if line.startswith("-r "):
+            found |= installed(file.parent / line.removeprefix("-r "))
+        elif not line.startswith("#"):
+            one = Requirement(line.split("--hash=sha256:")[0].strip())
+            if one.marker is None or one.marker.evaluate():
+                found.add(canonicalize_name(one.name))
+    return found
+
+
 def read(file: Path) -> dict[str, tuple[Requirement, list[str]]]:
     """The packages of a file and of those that it continues, with their digests."""
     found: dict[str, tuple[Requirement, list[str]]] = {}
@@ -64,6 +77,14 @@ def test_all_that_is_asked_for_is_there(name: str) -> None:
             assert asked.specifier.contains(version, prereleases=True)
 
 
+@pytest.mark.parametrize("name", sorted(MAKER["SETS"]))
+def test_so_is_all_that_this_asks_for_here(name: str) -> None:
+    here = (sys.platform, "{}.{}".format(*sys.version_info))
+    wanted = MAKER["SETS"][name][1].split()
+    needed = MAKER["_needed"](wanted, here, MAKER["pinned"]())
+    assert needed <= installed(ROOT / "requirements" / f"{name}.txt")
+
+
 def asked_by(one: Requirement) -> list[Requirement]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     if one.name != "remanence":
@@ -90,9 +111,8 @@ def test_what_builds_the_package_is_there_too() -> None:
 def test_conditions_name_systems_and_versions() -> None:
     there = read(ROOT / "requirements" / "test.txt")
     windows = {"sys_platform": "win32", "python_version": "3.12"}
-    for name in ("colorama", "tzdata"):
-        marker = there[name][0].marker
-        assert marker is None or marker.evaluate(windows)
+    marker = there["colorama"][0].marker
+    assert marker is None or marker.evaluate(windows)
     marker = there["uvloop"][0].marker
     assert marker is not None
     assert not marker.evaluate(windows)
