@@ -8,13 +8,15 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
+from remanence.model.embedding import QueryEmbedding
+from remanence.recall import late
 from remanence.recall.columns import columns_of
 from remanence.recall.diversity import diversified
 from remanence.recall.freshness import Freshness
-from remanence.recall.late import token_matches, weighted
+from remanence.recall.late import token_matches, weighted, worthiest
 from remanence.recall.lexical import word_scores
 from remanence.recall.ranker import Ranker, families
-from remanence.recall.understand import Question
+from remanence.recall.understand import MOST_TERMS, Question
 
 from .test_recall_columns import trait
 
@@ -64,6 +66,35 @@ def test_a_token_meets_itself_best_and_texts_without_codes_meet_nothing() -> Non
     assert matches[0, 0] > 0.9 > 0.5 > matches[2, 0]
     assert matches[2, 1] > 0.9 > 0.5 > matches[0, 1]
     assert weighted(matches, np.array([1, 0], np.float32))[0] == pytest.approx(matches[0, 0])
+
+
+def test_blocks_of_codes_change_no_match(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    tokens = rng.standard_normal((40, 128)).astype(np.float32)
+    texts = [rng.bytes(16 * count) for count in (3, 0, 500, 1, 1, 97, 0, 260)]
+    sizes = np.array([*map(len, texts)])
+    whole = token_matches(tokens, b"".join(texts), sizes)
+    for at_once in (1, 2, 64, 99, 600, 10_000):
+        monkeypatch.setattr(late, "AT_ONCE", at_once)
+        found = token_matches(tokens, b"".join(texts), sizes)
+        np.testing.assert_allclose(found, whole, atol=1e-5)
+
+
+def test_a_long_question_keeps_the_tokens_that_are_worth_most() -> None:
+    tokens = np.arange(12, dtype=np.float32).reshape(6, 2)
+    asked = QueryEmbedding(tokens[0], tokens, tuple((n, n + 1) for n in range(6)))
+    weights = np.array([1, 3, 0, 3, 2, 1], np.float32)
+    kept, worth = worthiest(asked, weights, most=4)
+    assert kept.spans == ((0, 1), (1, 2), (3, 4), (4, 5))
+    assert worth.tolist() == [1, 3, 3, 2]
+    assert kept.tokens.tolist() == tokens[[0, 1, 3, 4]].tolist()
+    assert worthiest(asked, weights) == (asked, weights)
+
+
+def test_a_pasted_text_asks_for_the_terms_of_its_beginning_and_end() -> None:
+    asked = Question(" ".join(f"bo{n}" for n in range(1_000)), NOW)
+    assert len(asked.terms) == MOST_TERMS
+    assert (asked.terms[0], asked.terms[-1]) == ("bo0", "bo999")
 
 
 def test_shares_add_up_to_the_score_by_family_too() -> None:

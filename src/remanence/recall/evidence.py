@@ -1,8 +1,9 @@
-"""The stored pieces of the pool and its neighbours: cosines and token matches, read in one go."""
+"""The stored pieces of the pool and its neighbours: cosines and token matches, read in blocks."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,10 @@ from remanence.recall.conditions import Readable
 from remanence.recall.late import token_matches
 from remanence.recall.postings import Rows
 from remanence.turns import computing
+
+# Memories are read together up to so many characters: any ordinary pool at once, long texts one by
+# one. The pieces of a million characters take some 10 MB, at worst 60.
+TOGETHER = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +38,7 @@ class Evidence:
     mean: FloatArray
     matches: FloatArray  # (rows, tokens)
     vectors: FloatArray  # (rows, dimension): the best piece of each
-    leading: NDArray[np.int64]  # which of the pieces is the best of each row
-    starts: NDArray[np.int64]  # which of the pieces is the first of each row, then their number
-    spans: NDArray[np.int64]  # start, stop and passage of each piece
+    passages: NDArray[np.int64]  # (rows, 2): where the best piece's passage starts and stops
 
     def places(self, rows: Rows) -> NDArray[np.int64]:
         """Where each row stands in this evidence, -1 where it was not read or has no pieces."""
@@ -58,9 +61,8 @@ class Evidence:
         place = int(self.places(np.array([row]))[0])
         if place < 0:
             return None
-        own = self.spans[:, self.starts[place] : self.starts[place + 1]]
-        start, stop, _ = own[:, own[2] == self.spans[2, self.leading[place]]]
-        return BestPiece(float(self.best[place]), (int(start.min()), int(stop.max())))
+        start, stop = self.passages[place].tolist()
+        return BestPiece(float(self.best[place]), (start, stop))
 
 
 def read_evidence(
@@ -72,13 +74,31 @@ def read_evidence(
     query: QueryEmbedding,
 ) -> Evidence:
     """Read the pieces of these rows (any order, -1 and repeats allowed) and compare them."""
-    wanted = np.unique(rows[rows >= 0])
-    pieces = store.pieces(fingerprint, partition, columns.key[wanted].tolist())
-    if not len(pieces):
-        return no_evidence(len(query.tokens), len(query.vector))
-    owners = columns.rows_of(pieces.keys)
-    with computing():
-        return _compare(pieces, owners, query)
+    parts = []
+    for block in _blocks(columns, np.unique(rows[rows >= 0])):
+        pieces = store.pieces(fingerprint, partition, columns.key[block].tolist())
+        if len(pieces):
+            with computing():
+                parts.append(_compare(pieces, columns.rows_of(pieces.keys), query))
+    return _joined(parts) if parts else no_evidence(len(query.tokens), len(query.vector))
+
+
+def _blocks(columns: Columns, rows: Rows) -> Iterator[Rows]:
+    """These (ascending) rows in blocks whose texts are not longer together than `TOGETHER`."""
+    ends = np.cumsum(columns.characters[rows], dtype=np.int64)
+    start, done = 0, 0
+    while start < len(rows):
+        stop = max(int(np.searchsorted(ends, done + TOGETHER, side="right")), start + 1)
+        yield rows[start:stop]
+        start, done = stop, int(ends[stop - 1])
+
+
+def _joined(parts: Sequence[Evidence]) -> Evidence:
+    """The evidence of blocks of rows, which ascend from block to block."""
+    if len(parts) == 1:
+        return parts[0]
+    names = [field.name for field in fields(Evidence)]
+    return Evidence(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 def _compare(pieces: StoredPieces, owners: Rows, query: QueryEmbedding) -> Evidence:
@@ -95,9 +115,7 @@ def _compare(pieces: StoredPieces, owners: Rows, query: QueryEmbedding) -> Evide
         mean=(np.add.reduceat(cosines, starts) / counts).astype(np.float32),
         matches=np.maximum.reduceat(matches, starts, axis=0) if matches.size else matches[starts],
         vectors=vectors[leading],
-        leading=leading,
-        starts=np.append(starts, len(pieces)),
-        spans=pieces.figures[2:, by_owner],
+        passages=_passages(pieces.figures[2:, by_owner], leading, starts, counts),
     )
 
 
@@ -108,10 +126,24 @@ def _first_best(
     return hits[np.searchsorted(hits, starts)]
 
 
+def _passages(
+    spans: NDArray[np.int64],
+    leading: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Where the passage of each leading piece starts and stops, all of its pieces together."""
+    start, stop, passage = spans
+    same = passage == np.repeat(passage[leading], counts)
+    first = np.minimum.reduceat(np.where(same, start, np.iinfo(np.int64).max), starts)
+    last = np.maximum.reduceat(np.where(same, stop, 0), starts)
+    return np.column_stack([first, last])
+
+
 def no_evidence(tokens: int = 0, dimension: int = 1) -> Evidence:
     """What there is to say when nothing was read."""
     none = np.zeros(0, np.float32)
     rows = np.zeros(0, np.int64)
     matches = np.zeros((0, tokens), np.float32)
     vectors = np.zeros((0, dimension), np.float32)
-    return Evidence(rows, none, none, matches, vectors, rows, rows, np.zeros((3, 0), np.int64))
+    return Evidence(rows, none, none, matches, vectors, np.zeros((0, 2), np.int64))

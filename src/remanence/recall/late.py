@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,10 +15,17 @@ from remanence.model.embedding import (
     HALF_CODES,
     ByteArray,
     FloatArray,
+    QueryEmbedding,
 )
 
-# Products of this size stay on one thread, which is faster than waking a second.
+# A product of so many multiplications stays on one thread and in the cache. A larger one wakes
+# others, which on a busy machine took twenty times as long.
+PRODUCT = 1_000_000
 BLOCK = 256
+# So many codes are compared before their figures are summed up: 8 MB at most.
+AT_ONCE = 64 * BLOCK
+# Of a long question, only the words that are worth most are compared; no short one has as many.
+MOST_TOKENS = 128
 # Signs keep sqrt(2/pi) of a direction's length on average; dividing brings cosines back to scale.
 _SCALE = np.float32(1 / np.sqrt(CODE_BITS * 2 / np.pi))
 
@@ -59,26 +68,51 @@ def _fill(
     tokens: FloatArray,
 ) -> None:
     """The matches of these rows, whose codes follow each other and have a bit for each figure."""
-    width = tokens.shape[1] // 8
     filled = np.flatnonzero(sizes)
     if not len(filled):
         return
-    starts = np.concatenate([[0], np.cumsum(sizes[filled] // width)[:-1]])
-    cosines = _cosines(tokens, packed.reshape(-1, width))
-    best[rows[filled]] = np.maximum.reduceat(cosines, starts, axis=0)
+    codes, owners = packed.reshape(-1, tokens.shape[1] // 8), rows[filled]
+    ends = np.cumsum(sizes[filled]) // codes.shape[1]
+    starts = np.concatenate([[0], ends[:-1]])
+    compared = _Compared(tokens)
+    for begin in range(0, len(codes), AT_ONCE):
+        first = int(ends.searchsorted(begin, side="right"))
+        last = int(starts.searchsorted(begin + AT_ONCE))
+        cosines = compared.cosines(codes[begin : begin + AT_ONCE])
+        found = np.maximum.reduceat(cosines, np.maximum(starts[first:last] - begin, 0), axis=0)
+        if starts[first] < begin:  # its first codes were in the block before
+            found[0] = np.maximum(found[0], best[owners[first]])
+        best[owners[first:last]] = found
 
 
-def _cosines(tokens: FloatArray, packed: ByteArray) -> FloatArray:
-    """Cosines of every code with every token, in blocks small enough to stay in the cache."""
-    out = np.empty((len(packed), len(tokens)), np.float32)
-    doubled = np.ascontiguousarray(2 * _SCALE * tokens.T)
-    offset = _SCALE * tokens.sum(axis=1)
-    for start in range(0, len(packed), BLOCK):
-        deadline.check()
-        bits = np.unpackbits(packed[start : start + BLOCK], axis=1)
-        np.matmul(bits.astype(np.float32), doubled, out=out[start : start + BLOCK])
-    out -= offset
-    return out
+class _Compared:
+    """The tokens of a question, laid out to be compared with codes."""
+
+    def __init__(self, tokens: FloatArray) -> None:
+        self._doubled = np.ascontiguousarray(2 * _SCALE * tokens.T)
+        self._offset = _SCALE * tokens.sum(axis=1)
+        self._block = min(BLOCK, max(PRODUCT // tokens.size // 16, 1) * 16)
+
+    def cosines(self, codes: ByteArray) -> FloatArray:
+        """Cosines of every code with every token."""
+        out = np.empty((len(codes), len(self._offset)), np.float32)
+        for start in range(0, len(codes), self._block):
+            deadline.check()
+            bits = np.unpackbits(codes[start : start + self._block], axis=1)
+            np.matmul(bits.astype(np.float32), self._doubled, out=out[start : start + self._block])
+        out -= self._offset
+        return out
+
+
+def worthiest(
+    query: QueryEmbedding, weights: FloatArray, most: int = MOST_TOKENS
+) -> tuple[QueryEmbedding, FloatArray]:
+    """The question with the tokens that are worth most, in their order, and what each is worth."""
+    if len(weights) <= most:
+        return query, weights
+    kept = np.sort(np.argsort(-weights, kind="stable")[:most])
+    spans = tuple(query.spans[at] for at in kept)
+    return replace(query, tokens=query.tokens[kept], spans=spans), weights[kept]
 
 
 def weighted(matches: FloatArray, weights: FloatArray) -> FloatArray:

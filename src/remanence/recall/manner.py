@@ -74,7 +74,7 @@ def in_first_person(text: str, people: Iterable[Sequence[str]]) -> str:
         rest = names.get(fold(word[0]))
         if rest is None or word.start() < done or not _is_name(word[0]):
             continue
-        end = _end_of_name(text, words[number:], rest)
+        end = _end_of_name(text, words, number, rest)
         own = _OWN.match(text, end)
         said += [text[done : word.start()], "my" if own else "I"]
         done = own.end() if own else end
@@ -86,10 +86,13 @@ def _is_name(word: str) -> bool:
     return word[0].isupper() or not is_stop_word(word)
 
 
-def _end_of_name(text: str, words: Sequence[re.Match[str]], rest: frozenset[str]) -> int:
-    """Where a name ends that begins with the first of these words."""
-    end = words[0].end()
-    for word in words[1:]:
+def _end_of_name(
+    text: str, words: Sequence[re.Match[str]], number: int, rest: frozenset[str]
+) -> int:
+    """Where a name ends that begins with that one of these words."""
+    end = words[number].end()
+    for at in range(number + 1, len(words)):
+        word = words[at]
         if fold(word[0]) not in rest or not _BETWEEN.fullmatch(text, end, word.start()):
             break
         end = word.end()

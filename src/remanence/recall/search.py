@@ -24,6 +24,7 @@ from remanence.recall.conditions import Mask, Readable, allowed, microseconds
 from remanence.recall.diversity import diversified
 from remanence.recall.evidence import Evidence, no_evidence, read_evidence
 from remanence.recall.freshness import Freshness
+from remanence.recall.late import worthiest
 from remanence.recall.lexical import WordScores
 from remanence.recall.links import LEADERS, LinkReader, joined, raised
 from remanence.recall.past import Past
@@ -219,8 +220,10 @@ class Recall:
             learned = self._adapting.learned(adapter, question, embedded, columns, partition)
             pool = joined(pool, self._adapting.lured(learned, columns, mask, partition), mask)
         graph = raised(graph, rows, strength, len(columns))
-        evidence = self._evidence(source, partition, columns, pool, embedded)
         weights = _token_weights(asked, words, embedded)
+        if embedded is not None:
+            embedded, weights = worthiest(embedded, weights)
+        evidence = self._evidence(source, partition, columns, pool, embedded)
         return Scene(
             question,
             partition,

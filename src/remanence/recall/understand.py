@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from operator import itemgetter
 
 from remanence.recall.columns import Lexicon, plain_words
 from remanence.recall.manner import in_first_person, wants_several
 from remanence.text import cues, dates
-from remanence.text.names import mentions_name
+from remanence.text.names import Said
 from remanence.text.words import is_stop_word, query_terms, terms, word_spans
+
+# A text with more terms is a pasted one: those at its beginning and at its end are asked for.
+MOST_TERMS = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +29,10 @@ class Question:
     @cached_property
     def terms(self) -> list[str]:
         """Distinct content terms, in order, without the words that say when ("last May")."""
-        return query_terms(self._without_time) if self.times else query_terms(self.text)
+        found = query_terms(self._without_time) if self.times else query_terms(self.text)
+        if len(found) <= MOST_TERMS:
+            return found
+        return found[: MOST_TERMS // 2] + found[-MOST_TERMS // 2 :]
 
     @cached_property
     def times(self) -> list[dates.Mention]:
@@ -40,10 +48,11 @@ class Question:
 
     @property
     def _without_time(self) -> str:
-        left = self.text
+        letters = list(self.text)
         for mention in self.times:
             start, end = mention.span
-            left = left[:start] + " " * (end - start) + left[end:]
+            letters[start:end] = " " * (end - start)
+        left = "".join(letters)
         return left if query_terms(left) else self.text
 
     @cached_property
@@ -79,23 +88,31 @@ class Question:
     def people(self, speakers: Lexicon) -> list[int]:
         """Which of these speakers the question names."""
         shared = speakers.sharing(plain_words(self.text))
-        return [n for n in shared if mentions_name(self.text, speakers.names[n])]
+        return [n for n in shared if self._said.mentions(speakers.names[n])]
+
+    @cached_property
+    def _said(self) -> Said:
+        return Said(self.text)
 
     def in_voice_of(self, names: Iterable[str]) -> Question:
         """The same question as these people would put it; what they said was said by "I"."""
-        told = [_called(self.text, plain_words(name)) for name in names]
+        told = [self._called(plain_words(name)) for name in names]
         text = in_first_person(self.text, told)
         return self if text == self.text else Question(text, self.now)
+
+    def _called(self, name: Sequence[str]) -> Sequence[str]:
+        """A name's words from the one on that the text says, titles before it left out."""
+        return next((name[n:] for n, word in enumerate(name) if self._said.mentions(word)), ())
 
     def worth(self, span: tuple[int, int], idf: Mapping[str, float], least: float) -> float:
         """What a token is worth that stands there: the idf of its word, 0 if it says when."""
         start, end = span
         if any(m.span[0] <= start and end <= m.span[1] for m in self.times):
             return 0.0
-        for begin, stop, its_terms in self.words:
-            if begin <= start and end <= stop:
-                return max((idf.get(term, least) for term in its_terms), default=least)
-        return least
+        place = bisect_right(self.words, start, key=itemgetter(0)) - 1
+        if place < 0 or end > self.words[place][1]:
+            return least
+        return max((idf.get(term, least) for term in self.words[place][2]), default=least)
 
     @cached_property
     def words(self) -> list[tuple[int, int, tuple[str, ...]]]:
@@ -105,8 +122,3 @@ class Question:
             for start, end in word_spans(self.text)
             if not is_stop_word(self.text[start:end])
         ]
-
-
-def _called(text: str, name: Sequence[str]) -> Sequence[str]:
-    """A name's words from the one on that the text says, titles before it left out."""
-    return next((name[n:] for n, word in enumerate(name) if mentions_name(text, word)), ())

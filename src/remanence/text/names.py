@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from remanence.deadline import unhurried
 from remanence.text.date_words import meanings
@@ -57,13 +57,38 @@ def mentions_name(text: str, name: str) -> bool:
 
     A name that is also a stop word ("Will") counts only with a capital.
     """
-    forms = _name_forms(name)
-    if not forms:
-        return False
-    if is_stop_word(forms[-1]) and forms[-1].capitalize() not in text:
-        return False
-    folded = fold(text)
-    return any(form in folded and _stands_alone(folded, form) for form in forms)
+    return Said(text).mentions(name)
+
+
+class Said:
+    """A text in which many names are looked for; it is read once for all of them."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @cached_property
+    def _folded(self) -> str:
+        return fold(self._text)
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        return frozenset(_FOLDED_WORD.findall(self._folded))
+
+    def mentions(self, name: str) -> bool:
+        """As `mentions_name`."""
+        forms = _name_forms(name)
+        if not forms:
+            return False
+        if is_stop_word(forms[-1]) and forms[-1].capitalize() not in self._text:
+            return False
+        return any(self._says(form) for form in forms)
+
+    def _says(self, form: str) -> bool:
+        if not form.isascii() and not (form[0].isupper() or form[0].islower()):
+            return form in self._folded
+        if " " not in form:
+            return form in self._words
+        return form in self._folded and _stands_alone(self._folded, form)
 
 
 @lru_cache(maxsize=1024)
@@ -76,8 +101,6 @@ def _name_forms(name: str) -> tuple[str, ...]:
 
 
 def _stands_alone(text: str, form: str) -> bool:
-    if not form.isascii() and not (form[0].isupper() or form[0].islower()):
-        return True
     return re.search(rf"(?<![^\W_]){re.escape(form)}(?![^\W_])", text) is not None
 
 
