@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 
 from remanence.knowledge.extract.tables.verbs import Form, verb
 from remanence.text.date_words import meanings
@@ -52,6 +54,10 @@ interesting boring exciting annoying confusing charming disappointing freezing s
 outstanding challenging tempting touching relaxing fascinating overwhelming exhausting missing
 depressing stunning coming following remaining existing upcoming ongoing amazing
 """
+_WORD = re.compile(r"[^\W_]+")
+# Names that begin with the same word are looked for together; more or longer ones are no names.
+MOST_ALIKE = 20
+MOST_OF_A_NAME = 100
 _ENDINGS = ("ly", "ful", "less", "ous", "able", "ible", "ed")
 
 
@@ -70,8 +76,9 @@ class Word:
 
 def telling_words(text: str) -> Iterator[Word]:
     """The words of a text that say what it is about; a name of several words is one of them."""
-    named = _name_spans(text)
-    spans = [span for span in word_spans(text) if not _inside(span, named)]
+    named = set(_name_spans(text))
+    inside = _marks(text, named)
+    spans = [span for span in word_spans(text) if not inside[span[0]]]
     ordered = sorted([*named, *spans])
     for place, (start, end) in enumerate(ordered):
         written = text[start:end]
@@ -92,19 +99,37 @@ def term_of(word: str, after: str = "") -> str:
 
 
 def _name_spans(text: str) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
-    for name in names(text):
-        start = text.find(name)
-        while start >= 0:
-            span = (start, start + len(name))
-            if not _inside(span, found):
-                found.append(span)
-            start = text.find(name, span[1])
-    return [span for span in found if text[span[0] : span[1]].replace(" ", "").isalpha()]
+    """Where the names of a text stand, also where they begin a sentence or follow a title."""
+    known: dict[str, list[tuple[int, str]]] = {}
+    for order, name in enumerate(names(text)):
+        first = _WORD.search(name)
+        if first and len(name) <= MOST_OF_A_NAME:
+            known.setdefault(first[0], []).append((order, name))
+    found = []
+    for word in _WORD.finditer(text):
+        for order, name in islice(known.get(word[0], ()), MOST_ALIKE):
+            if text.startswith(name, word.start()):
+                found.append((order, word.start(), word.start() + len(name)))
+    return _apart(text, found)
 
 
-def _inside(span: tuple[int, int], spans: list[tuple[int, int]]) -> bool:
-    return any(start <= span[0] < end for start, end in spans)
+def _apart(text: str, found: Iterable[tuple[int, int, int]]) -> list[tuple[int, int]]:
+    """The spans, by the order of their names, that do not begin inside one before them."""
+    taken, kept = bytearray(len(text)), []
+    for _, start, end in sorted(found):
+        if not taken[start]:
+            taken[start:end] = b"\1" * (end - start)
+            if text[start:end].replace(" ", "").isalpha():
+                kept.append((start, end))
+    return kept
+
+
+def _marks(text: str, spans: Iterable[tuple[int, int]]) -> bytearray:
+    """For each letter whether it stands in one of these spans."""
+    marks = bytearray(len(text))
+    for start, end in spans:
+        marks[start:end] = b"\1" * (end - start)
+    return marks
 
 
 def _word_before(text: str, spans: list[tuple[int, int]], place: int) -> str:
