@@ -12,6 +12,7 @@ from remanence.errors import InvalidInput
 _OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?([0-5]\d))?", re.ASCII | re.IGNORECASE)
 _FARTHEST = timedelta(hours=14)
 _NO_ZONE = ("UTC", "Z")
+_LONGEST = 100
 
 
 @lru_cache(maxsize=1024)
@@ -28,7 +29,7 @@ def zone_of(name: str) -> tzinfo:
     if told := _OFFSET.fullmatch(name):
         return _fixed(told, name)
     try:
-        return ZoneInfo(name)
+        return ZoneInfo(name[:_LONGEST])  # each "/" of a longer one is a call within a call
     except (KeyError, ValueError, OSError, TypeError) as error:
         raise InvalidInput(_why_not(name)) from error
 

@@ -126,12 +126,37 @@ def _verbs(memory: Memory) -> None:
     memory.blocks.append("human", "Ana likes tea on Mondays.")
     memory.blocks.replace("human", "tea", "coffee")
     memory.conversations.summarise("talk", user_id="sam")
+    _layers(memory)
     memory.sleep.run(now=NOW + timedelta(days=30))
+    memory.sleep.undo_night()
     copy = BytesIO()
     export_memory(memory, copy)
     memory.forget(first.id, erase=True)
     copy.seek(0)
     import_memory(memory, copy)
+
+
+def _layers(memory: Memory) -> None:
+    """What writes texts through the layers, or brings back those that were."""
+    memory.snapshots.take("before", all_users=True)
+    memory.conversations.append(TALK, session_id="more", user_id="sam", actor="mallory")
+    memory.conversations.describe("more", user_id="sam", title="Ana in Lisbon since May")
+    memory.conversations.window("more", user_id="sam")
+    memory.conversations.forget("talk", user_id="sam")
+    memory.working.set("plan", "Ana flies to Porto in June 2024", session_id="more")
+    memory.working.promote("plan", session_id="more")
+    fact = memory.facts.add("Tom", "works at", "Acme", text="Tom works at Acme.")
+    memory.facts.confirm(fact.id)
+    memory.facts.retract(memory.facts.correct(fact.id, object="Globex", text="At Globex.").id)
+    memory.graph.observe("Acme", ["Acme moved to Porto in May."])
+    memory.graph.merge("Acme", "Globex")
+    memory.graph.unmerge("Globex")
+    memory.blocks.undo("human")
+    memory.context("Where does Ana work?", session_id="more", user_id="sam")
+    memory.purge(actor="mallory")
+    memory.snapshots.restore("before")
+    memory.cleanup()
+    memory.reembed()
 
 
 @pytest.mark.usefixtures("here")
