@@ -74,6 +74,7 @@ UNLIKE_64 = {
     "background": "True",
     "sleep_cap": "0.5",
     "merge_alike": "0.5",
+    "min_trust": "0.5",
     "forget_floor": "0.5",
     "forget_importance": "0.5",
     "forget_active_days": "True",

@@ -44,6 +44,7 @@ UNWRAP: Mapping[type, Unwrap] = {
     responses.Found: lambda a: Hits(a.hits, understood=a.understood, degraded=a.degraded),
     responses.Forgotten: lambda a: Forgotten(a.memories, receipt=a.receipt),
     responses.Count: _one("count"),
+    responses.Zone: _one("timezone"),
     responses.History: _list("revisions"),
     responses.Similarity: _one("cosine"),
     responses.Neighbours: _list("related"),
