@@ -9,6 +9,7 @@ RemanenceError
 │   ├── StoreFull           the disk or a quota is full; nothing was half-written
 │   │   └── QuotaExceeded   the tenant has as many memories or bytes as it may have
 │   ├── StoreUnavailable    the database server does not answer, or refuses the connection
+│   │   └── CommitUnknown   it was lost in a commit; the write was kept, or not
 │   ├── StoreCorrupt        the file is not a Remanence store or is damaged
 │   └── StoreVersion        a library or schema too old or too new
 ├── EmbedderError
@@ -69,6 +70,12 @@ class QuotaExceeded(StoreFull):
 
 class StoreUnavailable(StoreError):
     """The database server does not answer or refuses the connection; the message says why."""
+
+
+class CommitUnknown(StoreUnavailable):
+    """The server was lost in a commit: look whether the write was kept before you repeat it."""
+
+    committed = True  # as far as anybody knows: so nobody takes it for not done
 
 
 class StoreCorrupt(StoreError):

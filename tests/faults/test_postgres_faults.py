@@ -12,9 +12,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from remanence.errors import StoreFull, StoreUnavailable
+from remanence.clock import SystemClock
+from remanence.errors import CommitUnknown, StoreFull, StoreUnavailable
 from remanence.model.memory import MemoryRecord
 from remanence.model.scope import Reach
+from remanence.server.once import KeyTaken, Once
 from remanence.store.postgres import PostgresStore
 from remanence.store.postgres.session import Session
 from remanence.testing.patience import HANG_S, until
@@ -313,6 +315,33 @@ def test_a_commit_whose_outcome_cannot_be_known_says_so(store: PostgresStore, pr
     proxy.silent.clear()
     proxy.reset_all()
     assert store.count(Reach(tenant="t")) == 2
+
+
+def test_a_key_stays_taken_where_nobody_knows_whether_its_write_was_kept(
+    store: PostgresStore, proxy: Proxy
+) -> None:
+    once, done = Once(store, SystemClock()), []
+
+    def forward_and_fall_silent(client: socket.socket, server: socket.socket, data: bytes) -> bool:
+        proxy.silent.set()
+        server.sendall(data)
+        return True
+
+    def work() -> bytes:
+        done.append("once more")
+        proxy.on_commit.append(forward_and_fall_silent)
+        try:
+            add(store, memory("perhaps"))
+        finally:  # it is back in time for whatever comes next
+            proxy.silent.clear()
+            proxy.reset_all()
+        return b"{}"
+
+    with pytest.raises(CommitUnknown):
+        once.run("t", "a key", b"asked", work)
+    with pytest.raises(KeyTaken, match="has no answer yet"):
+        once.run("t", "a key", b"asked", work)
+    assert (len(done), store.count(Reach(tenant="t"))) == (1, 1)
 
 
 def test_a_watcher_survives_a_cut(store: PostgresStore, proxy: Proxy) -> None:

@@ -11,7 +11,7 @@ from typing import TypeVar
 import psycopg
 
 from remanence import deadline
-from remanence.errors import StoreBusy, StoreUnavailable
+from remanence.errors import CommitUnknown, StoreBusy
 from remanence.store.postgres.arrays import texts
 from remanence.store.postgres.connections import Connections
 from remanence.store.postgres.faults import is_clash, is_lost, is_stale, translated
@@ -214,7 +214,7 @@ class _Patience:
 
     def doubt(self, error: psycopg.Error, where: str) -> None:
         if not self._waited():
-            raise StoreUnavailable(
+            raise CommitUnknown(
                 f"{where} was lost in a commit and has not come back: it is not known whether the "
                 "write was kept. Look before you repeat it, or repeat it with its idempotency key."
             ) from error
