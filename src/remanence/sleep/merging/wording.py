@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from unicodedata import normalize
 
 from remanence.sleep.merging.tables import (
     AFTER_REALLY,
@@ -19,6 +18,7 @@ from remanence.sleep.merging.tables import (
     SCOPE,
     SHORT,
 )
+from remanence.text.marks import normalised
 
 CLITIC = re.compile(r"['’](?:s|ll|d|ve|re)\b", re.IGNORECASE)  # what a name may end in
 _OPENS = "\"'“”„‘’«([¿¡「『（"
@@ -82,7 +82,7 @@ def worded(text: str) -> tuple[str, ...]:
 
 def _normal(text: str) -> str:
     """Small letters in composed form; compatibility forms stay, as "5²" is not "52"."""
-    lowered = normalize("NFC", text).lower()
+    lowered = normalised("NFC", text).lower()
     marked = _MEASURE.sub(lambda found: "′" if found[1] else "″", lowered)
     return marked.replace("’", "'")
 
