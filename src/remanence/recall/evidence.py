@@ -80,7 +80,9 @@ def read_evidence(
         if len(pieces):
             with computing():
                 parts.append(_compare(pieces, columns.rows_of(pieces.keys), query))
-    return _joined(parts) if parts else no_evidence(len(query.tokens), len(query.vector))
+    if not parts:
+        return no_evidence(len(query.tokens), len(query.vector))
+    return parts[0] if len(parts) == 1 else _joined(parts)
 
 
 def _blocks(columns: Columns, rows: Rows) -> Iterator[Rows]:
@@ -95,8 +97,6 @@ def _blocks(columns: Columns, rows: Rows) -> Iterator[Rows]:
 
 def _joined(parts: Sequence[Evidence]) -> Evidence:
     """The evidence of blocks of rows, which ascend from block to block."""
-    if len(parts) == 1:
-        return parts[0]
     names = [field.name for field in fields(Evidence)]
     return Evidence(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 

@@ -74,42 +74,34 @@ def _fill(
     codes, owners = packed.reshape(-1, tokens.shape[1] // 8), rows[filled]
     ends = np.cumsum(sizes[filled]) // codes.shape[1]
     starts = np.concatenate([[0], ends[:-1]])
-    compared = _Compared(tokens)
+    doubled = np.ascontiguousarray(2 * _SCALE * tokens.T)
+    offset = _SCALE * tokens.sum(axis=1)
     for begin in range(0, len(codes), AT_ONCE):
         first = int(ends.searchsorted(begin, side="right"))
         last = int(starts.searchsorted(begin + AT_ONCE))
-        cosines = compared.cosines(codes[begin : begin + AT_ONCE])
+        cosines = _cosines(codes[begin : begin + AT_ONCE], doubled, offset)
         found = np.maximum.reduceat(cosines, np.maximum(starts[first:last] - begin, 0), axis=0)
         if starts[first] < begin:  # its first codes were in the block before
             found[0] = np.maximum(found[0], best[owners[first]])
         best[owners[first:last]] = found
 
 
-class _Compared:
-    """The tokens of a question, laid out to be compared with codes."""
-
-    def __init__(self, tokens: FloatArray) -> None:
-        self._doubled = np.ascontiguousarray(2 * _SCALE * tokens.T)
-        self._offset = _SCALE * tokens.sum(axis=1)
-        self._block = min(BLOCK, max(PRODUCT // tokens.size // 16, 1) * 16)
-
-    def cosines(self, codes: ByteArray) -> FloatArray:
-        """Cosines of every code with every token."""
-        out = np.empty((len(codes), len(self._offset)), np.float32)
-        for start in range(0, len(codes), self._block):
-            deadline.check()
-            bits = np.unpackbits(codes[start : start + self._block], axis=1)
-            np.matmul(bits.astype(np.float32), self._doubled, out=out[start : start + self._block])
-        out -= self._offset
-        return out
+def _cosines(codes: ByteArray, doubled: FloatArray, offset: FloatArray) -> FloatArray:
+    """Cosines of every code with every token, in products that stay on this thread."""
+    out = np.empty((len(codes), len(offset)), np.float32)
+    block = min(BLOCK, max(PRODUCT // doubled.size // 16, 1) * 16)
+    for start in range(0, len(codes), block):
+        deadline.check()
+        bits = np.unpackbits(codes[start : start + block], axis=1)
+        np.matmul(bits.astype(np.float32), doubled, out=out[start : start + block])
+    out -= offset
+    return out
 
 
 def worthiest(
     query: QueryEmbedding, weights: FloatArray, most: int = MOST_TOKENS
 ) -> tuple[QueryEmbedding, FloatArray]:
     """The question with the tokens that are worth most, in their order, and what each is worth."""
-    if len(weights) <= most:
-        return query, weights
     kept = np.sort(np.argsort(-weights, kind="stable")[:most])
     spans = tuple(query.spans[at] for at in kept)
     return replace(query, tokens=query.tokens[kept], spans=spans), weights[kept]

@@ -24,7 +24,7 @@ from remanence.recall.conditions import Mask, Readable, allowed, microseconds
 from remanence.recall.diversity import diversified
 from remanence.recall.evidence import Evidence, no_evidence, read_evidence
 from remanence.recall.freshness import Freshness
-from remanence.recall.late import worthiest
+from remanence.recall.late import MOST_TOKENS, worthiest
 from remanence.recall.lexical import WordScores
 from remanence.recall.links import LEADERS, LinkReader, joined, raised
 from remanence.recall.past import Past
@@ -221,7 +221,7 @@ class Recall:
             pool = joined(pool, self._adapting.lured(learned, columns, mask, partition), mask)
         graph = raised(graph, rows, strength, len(columns))
         weights = _token_weights(asked, words, embedded)
-        if embedded is not None:
+        if embedded is not None and len(weights) > MOST_TOKENS:
             embedded, weights = worthiest(embedded, weights)
         evidence = self._evidence(source, partition, columns, pool, embedded)
         return Scene(

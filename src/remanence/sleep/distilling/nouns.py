@@ -110,11 +110,6 @@ def _name_spans(text: str) -> list[tuple[int, int]]:
         for order, name in islice(known.get(word[0], ()), MOST_ALIKE):
             if text.startswith(name, word.start()):
                 found.append((order, word.start(), word.start() + len(name)))
-    return _apart(text, found)
-
-
-def _apart(text: str, found: Iterable[tuple[int, int, int]]) -> list[tuple[int, int]]:
-    """The spans, by the order of their names, that do not begin inside one before them."""
     taken, kept = bytearray(len(text)), []
     for _, start, end in sorted(found):
         if not taken[start]:

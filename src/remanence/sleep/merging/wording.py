@@ -82,7 +82,7 @@ def worded(text: str) -> tuple[str, ...]:
 
 def _normal(text: str) -> str:
     """Small letters in composed form; compatibility forms stay, as "5²" is not "52"."""
-    lowered = normalised("NFC", text).lower()
+    lowered = (text if text.isascii() else normalised("NFC", text)).lower()
     marked = _MEASURE.sub(lambda found: "′" if found[1] else "″", lowered)
     return marked.replace("’", "'")
 
