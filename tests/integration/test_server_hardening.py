@@ -427,7 +427,7 @@ class TestTransfers:
     ) -> None:
         go_on = threading.Event()
 
-        def slow(_: Memory, file: Any) -> None:
+        def slow(_: Memory, file: Any, *_others: Any) -> None:
             file.write(b"{}\n")
             file.flush()
             go_on.wait(HANG_S)
@@ -454,7 +454,7 @@ class TestTransfers:
     ) -> None:
         ended = threading.Event()
 
-        def endless(_: Memory, file: Any) -> None:
+        def endless(_: Memory, file: Any, *_others: Any) -> None:
             try:
                 while True:
                     file.write(b"x" * 65_536)
