@@ -173,11 +173,22 @@ class TestGuesses:
         assert seen[429] >= 1
         assert set(seen) == {401, 429}
 
-    def test_guesses_at_one_key_are_not_looked_at_while_they_wait(
-        self, guarded: Served, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_key_that_others_guess_at_is_let_in(self, guarded: Served) -> None:
+        """Its prefix is no secret: it stands in what the key has written."""
         right, url = guarded.key("read"), f"{guarded.url}/v1/stats"
         prefix = right.rpartition("_")[0]
+        told = [
+            httpx.get(url, headers=bearer(f"{prefix}_{number:040x}")).status_code
+            for number in range(40)
+        ]
+        assert told[:5] == [401] * 5
+        assert set(told) == {401, 429}
+        assert httpx.get(url, headers=bearer(right)).status_code == 200
+
+    def test_the_same_wrong_key_is_not_looked_at_while_it_waits(
+        self, guarded: Served, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        prefix = guarded.key("read").rpartition("_")[0]
         looked: list[str] = []
         real = type(guarded.app.state.keys).caller
 
@@ -186,10 +197,8 @@ class TestGuesses:
             return real(keys, shown)  # type: ignore[arg-type]
 
         monkeypatch.setattr(type(guarded.app.state.keys), "caller", look)
-        told = [
-            httpx.get(url, headers=bearer(f"{prefix}_{number:040x}")).status_code
-            for number in range(40)
-        ]
+        url, wrong = f"{guarded.url}/v1/stats", bearer(f"{prefix}_{0:040x}")
+        told = [httpx.get(url, headers=wrong).status_code for _ in range(40)]
         assert told[:5] == [401] * 5
         assert len(looked) == told.count(401) < 40
         assert set(told) == {401, 429}

@@ -12,7 +12,6 @@ from typing import Protocol
 from remanence.errors import Forbidden, Unauthenticated
 from remanence.operations.routes import Grant
 from remanence.server.access.caller import Caller
-from remanence.server.access.key import parted
 
 LOCAL = "local"
 EVERYTHING = frozenset(Grant)
@@ -144,6 +143,5 @@ def shown_by(headers: Mapping[str, str]) -> str | None:
 
 
 def mark_of(shown: str) -> str:
-    """What tells guesses at one key from other keys: its prefix, or of anything else all of it."""
-    parts = parted(shown)
-    return sha256(shown.encode()).hexdigest() if parts is None else parts[0]
+    """What tells a key from others: all of it, as many may guess at a prefix."""
+    return sha256(shown.encode()).hexdigest()
