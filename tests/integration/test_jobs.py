@@ -224,3 +224,23 @@ def test_a_job_under_way_is_interrupted_when_the_server_ends(
 def _header() -> bytes:
     with serving() as other:
         return httpx.get(f"{other.url}/v1/export").content.split(b"\n")[0] + b"\n"
+
+
+def test_why_anothers_job_failed_is_for_who_may_read(served: Served, client: httpx.Client) -> None:
+    """It may quote what the other sent."""
+    own, reader, writer = (
+        {"authorization": f"Bearer {served.key(*scopes, name=name)}"}
+        for name, *scopes in (("own", "write"), ("reader", "read", "write"), ("writer", "write"))
+    )
+    head = {"type": "remanence-export", "version": 3}
+    body = "\n".join(json.dumps(one) for one in (head, {"type": "a secret word"}, {"type": "end"}))
+    failed = client.post("/v1/import", content=body, headers=LINES | own)
+    assert "a secret word" in failed.json()["detail"]
+
+    def told(key: dict[str, str]) -> str:
+        [job] = client.get("/v1/jobs", headers=key).json()["jobs"]
+        assert (job["state"], job["error"]["status"]) == ("failed", 422)
+        return json.dumps(job) + client.get(f"/v1/jobs/{job['id']}", headers=key).text
+
+    assert told(own).count("a secret word") == told(reader).count("a secret word") == 2
+    assert "a secret word" not in told(writer)

@@ -211,14 +211,13 @@ class Office:
         found = self._store.shelved(Reach(tenant=caller.tenant), Shelf.JOB, limit=LISTED)
         now = self._clock.now()
         mine = [one for one in found if one.alive(now) and _shown(caller, one)]
-        return Jobs(jobs=tuple(self._told(one) for one in mine))
+        return Jobs(jobs=tuple(self._seen(caller, one) for one in mine))
 
     def get(self, caller: Caller, id: str) -> Job:
         """A job with its answer, if the caller may have that; `NotFound` if it is not theirs."""
         found = self._found(caller, id)
-        job = self._told(found)
-        mine = found.value["by"] == caller.name or found.value["figures"]
-        if job.state is not State.DONE or not (mine or caller.may(Grant.READ)):
+        job = self._seen(caller, found)
+        if job.state is not State.DONE or not (found.value["figures"] or _theirs(caller, found)):
             return job
         return replace(job, result=self._answer(caller.tenant, id))
 
@@ -317,6 +316,13 @@ class Office:
             raise Conflict(f"The answer has {told['large']} bytes, more than a job keeps; {_LESS}")
         return orjson.loads(str(told["answer"])) if "answer" in told else None
 
+    def _seen(self, caller: Caller, document: Document) -> Job:
+        """A job as the caller may have it: why another's failed may quote what that one sent."""
+        job = self._told(document)
+        if job.error is None or _theirs(caller, document):
+            return job
+        return replace(job, error={n: v for n, v in job.error.items() if n != "detail"})
+
     def _told(self, document: Document) -> Job:
         value, state = document.value, State(document.value["state"])
         error = value["error"]
@@ -344,6 +350,11 @@ def _state_of(error: BaseException) -> State:
     if isinstance(error, Cancelled):
         return State.INTERRUPTED if str(error).startswith(_ENDS) else State.CANCELLED
     return State.FAILED
+
+
+def _theirs(caller: Caller, document: Document) -> bool:
+    """Whether what it says of memories is for the caller."""
+    return document.value["by"] == caller.name or caller.may(Grant.READ)
 
 
 def _shown(caller: Caller, document: Document) -> bool:
