@@ -162,6 +162,27 @@ def test_no_door_takes_what_only_the_memory_says(
     assert stored(server.memory) == "[]"
 
 
+@pytest.mark.parametrize("type", ["summarises", "merged_into"])
+def test_no_door_makes_or_cuts_the_links_by_which_erasing_finds_what_tells_of_a_memory(
+    type: str, server: Served, writer: dict[str, str]
+) -> None:
+    memory = server.memory
+    told, source = (memory.add(text, user_id="u").id for text in ("a summary", "what was said"))
+    ends, url = {"a": told, "b": source}, f"{server.url}/v1/associations"
+    assert post(server, writer, "/v1/associations", ends | {"type": type}).status_code == 422
+    line = {"type": "association", "link": type, "source": told, "target": source}
+    line |= {"strength": 1.0, "created_at": AT}
+    assert imported(server, writer, line).status_code == 422
+    memory.associate(told, source, type)
+    memory.associate(told, source, "about")
+    for params in (ends, ends | {"type": type}):
+        answer = httpx.delete(url, params=params, headers=writer, timeout=HANG_S)
+        assert answer.status_code == 422, answer.text
+    cut = httpx.delete(url, params=ends | {"type": "about"}, headers=writer, timeout=HANG_S)
+    assert cut.json() == {"count": 1}
+    assert memory.parts.store.pointed(memory.tenant, [told], type) == [source]
+
+
 AT = "2026-05-01T10:00:00+00:00"
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from remanence.errors import NotFound
+from remanence.errors import InvalidInput, NotFound
 from remanence.model.filter import Both, Compare, Either, Filter
 from remanence.model.memory import Kind, MemoryRecord, State
 from remanence.model.origins import ORIGINS, STATED
@@ -20,6 +20,7 @@ from remanence.ports.store import Store
 
 SUMMARISES = "summarises"
 MERGED_INTO = "merged_into"
+OWN_LINKS = (SUMMARISES, MERGED_INTO)
 DERIVED = (Kind.SUMMARY, Kind.SEMANTIC, Kind.REFLECTION)
 # In a summary's metadata: how many memories it was made of. Callers have their own `sources`.
 SOURCES = "remanence.sources"
@@ -29,6 +30,25 @@ SHOWING = frozenset({"text", "speaker", "role", "kind", "state", "trust", "happe
 _FRESH = timedelta(hours=1)  # nothing takes so long to derive
 _MOST_SOURCES = 10_000
 _PAGE = 1_000
+
+
+def check_link(type: Any) -> None:
+    """Refuse the links by which erasing finds what else tells of a memory."""
+    if type in OWN_LINKS:
+        raise InvalidInput(
+            f"Links of the type {type!r} are made and removed by the memory itself, so that what "
+            "was made of a memory goes with it; name another type."
+        )
+
+
+def check_cut(store: Store, tenant: str, source: str, target: str) -> None:
+    """Refuse to cut whatever lies between two memories where such a link is among it."""
+    for type in OWN_LINKS:
+        if target in store.pointed(tenant, [source], type):
+            raise InvalidInput(
+                f"A link of the type {type!r} is between them, which the memory keeps itself; name "
+                "the type of the links to remove."
+            )
 
 
 def shows(changes: Mapping[str, Any]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from remanence.errors import Forbidden, InvalidInput
 from remanence.memory import Memory
-from remanence.model.accept import MAX_LABEL, text_of
+from remanence.model.accept import MAX_LABEL, id_of, text_of
 from remanence.model.block import block_label
 from remanence.model.document import Shelf
 from remanence.model.knowledge import entity_id, folded_name
@@ -17,11 +17,13 @@ from remanence.model.memory import GUEST, Kind, MemoryRecord, State
 from remanence.model.origins import OWN, STATED, check_metadata, check_origin
 from remanence.operations.operation import Operation
 from remanence.operations.routes import Grant
+from remanence.remember.lineage import check_cut, check_link
 from remanence.remember.writer import MAX_RECEIPT
 from remanence.server.access.caller import Caller
 from remanence.server.access.gate import LOCAL
 from remanence.server.access.redacting import CALLED, Redact, redacted, words_redacted
 
+LINKING = frozenset({"associate", "dissociate"})
 NAMING = frozenset({"purge"})  # its labels say what is looked for; nothing carries them
 # Who speaks in a chat, as a prompt names them.
 ROLES = frozenset({"user", "assistant", "system", "developer", "tool", "function", "human", "ai"})
@@ -61,12 +63,22 @@ def check_claims(operation: Operation, given: Mapping[str, Any], memory: Memory)
     """Refuse what only the memory says of what it makes itself."""
     if operation.name in NAMING:
         return
+    if operation.name in LINKING:
+        _check_links(operation, given, memory)
     for one in _written(given):
         check_origin(one.get("origin"))
         if operation.name != "update":
             check_metadata(one.get("metadata"))
     if operation.name == "update" and given["metadata"] is not None:
         check_metadata(given["metadata"], memory.get(given["id"]).metadata)
+
+
+def _check_links(operation: Operation, given: Mapping[str, Any], memory: Memory) -> None:
+    """What was made of a memory is found by links that callers neither make nor cut."""
+    check_link(given["type"])
+    if operation.name == "dissociate" and given["type"] is None:
+        source, target = id_of(given["a"]), id_of(given["b"])
+        check_cut(memory.parts.store, memory.tenant, source, target)
 
 
 def _written(given: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -306,6 +318,8 @@ def _as_written(line: Line, caller: Caller) -> Line:
             if isinstance(before, Mapping):
                 _check_own(before)
             return {**line, "actor": caller.name}
+        case "association":
+            check_link(line.get("link"))
         case "claim":
             return _stated(line, caller)
         case "document" if line.get("shelf") == Shelf.SNAPSHOT:
