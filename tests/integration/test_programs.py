@@ -129,3 +129,27 @@ def running(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+FIRST = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+import psutil
+from remanence.testing.fork_server import fork_server
+barrier = Barrier(8)
+def asked(_):
+    barrier.wait()
+    return fork_server().pid
+sys.setswitchinterval(1e-6)
+with ThreadPoolExecutor(8) as pool:
+    pids = set(pool.map(asked, range(8)))
+print(len(pids), len(psutil.Process().children()))
+"""
+
+
+def test_of_threads_that_ask_at_once_all_get_one_server(tmp_path: Path) -> None:
+    asked = subprocess.run(
+        [sys.executable, "-c", FIRST], capture_output=True, text=True, cwd=tmp_path, timeout=HANG_S
+    )
+    assert asked.stdout.split() == ["1", "1"], asked.stderr

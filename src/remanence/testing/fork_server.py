@@ -46,6 +46,7 @@ PRELOADED = (
 NO_THREADS = {"OPENBLAS_NUM_THREADS": "1"}
 START = f"from {__name__} import main; main()"
 _LENGTH = struct.Struct("!q")
+_starting = threading.Lock()  # a cache alone lets each thread of those that ask first start one
 
 
 class ForkServer:
@@ -94,9 +95,14 @@ class ForkServer:
             return json.loads(self._answers.readline())
 
 
-@cache
 def fork_server() -> ForkServer:
-    """The one of this process, started at its first use."""
+    """The one of this process, started at its first use, whichever thread that is in."""
+    with _starting:
+        return _started()
+
+
+@cache
+def _started() -> ForkServer:
     server = ForkServer()
     atexit.register(server.close)
     return server
