@@ -27,6 +27,10 @@ from remanence.testing.program import Program
 REM = "from remanence.cli.app import main; main()"
 LEASE_S = 1.5
 
+ELSEWHERE = """
+from remanence.sleep import leases
+leases.this_process = lambda: ""
+"""
 HANGING = f"""
 import sys, time
 from remanence.sleep.schedule import Worker
@@ -122,8 +126,18 @@ def test_of_two_workers_at_the_same_moment_one_runs(owing: str) -> None:
         assert [(run.schedule, run.step) for run in memory.sleep.log()] == [("mine", "upkeep")]
 
 
-def test_a_worker_that_was_killed_is_followed_by_another(owing: str) -> None:
-    with Program(HANGING, owing) as program:
+def test_a_worker_that_was_killed_is_followed_at_once_where_that_is_seen(owing: str) -> None:
+    with Program(HANGING.replace(f"lease_s={LEASE_S}", "lease_s=600"), owing) as program:
+        assert program.hear() == "go"
+    with Memory(owing, tenant="t", embedder="none-here") as memory:
+        (outcome,) = Worker(
+            memory.parts.store, lambda tenant: SleepRunner(memory.sleep), tenants=lambda: ["t"]
+        ).tick()
+        assert [run.step for run in outcome.runs] == [Step.UPKEEP]
+
+
+def test_a_worker_that_was_killed_elsewhere_is_followed_when_its_lease_ends(owing: str) -> None:
+    with Program(ELSEWHERE + HANGING, owing) as program:
         assert program.hear() == "go"
     with Memory(owing, tenant="t", embedder="none-here") as memory:
         leased = memory.schedules.get("mine").until

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -11,21 +11,33 @@ from typing import Any
 import pytest
 
 from remanence.clock import FixedClock, SystemClock
+from remanence.errors import Conflict
+from remanence.model.document import Address, Put, Shelf
 from remanence.model.memory import State
 from remanence.model.scope import Reach
-from remanence.model.sleep import Status
+from remanence.model.sleep import Status, Step
 from remanence.ports.store import Store
+from remanence.sleep.journal import step_at
+from remanence.sleep.leases import LEASE_S
 from remanence.testing.kills import Kills
 from remanence.testing.pairing import batches_of, fill_pairs, only, opened, sleeper, state_of
+from remanence.testing.patience import until
 from remanence.testing.store_suites.making import healthy
 
 KILLS = 4
+QUICK_S = 0.3
 PAIRS = 24
+
+ELSEWHERE = """
+from remanence.sleep import leases
+leases.this_process = lambda: ""
+"""
 
 PROGRAM = """
 import sys
 from datetime import timedelta
 from remanence.clock import FixedClock, SystemClock
+from remanence.testing.patience import until
 from remanence.testing.pairing import batches_of, opened, sleeper
 where, what, hours = sys.argv[1:]
 clock = FixedClock(SystemClock().now() + timedelta(hours=int(hours)))
@@ -122,6 +134,70 @@ def test_what_a_killed_process_was_at_is_taken_up_at_once(store: Store, where: s
         if sleep.log()[0].status is not Status.UNDONE:
             sleep.undo(last.id)
         assert state_of(store) == before
+
+
+def test_what_was_killed_elsewhere_is_taken_up_when_its_lease_ends(
+    store: Store, where: str
+) -> None:
+    before, kills = state_of(store), Kills(ELSEWHERE + PROGRAM)
+    kills.whole(where, "run", 0)
+    sleeper(store).undo(sleeper(store).log()[0].id)
+    for _ in kills.rounds(KILLS):
+        kills.kill(where, "run", 0)
+        ended = SystemClock().now()
+        last = sleeper(store).log()[0]
+        if last.status is Status.RUNNING:
+            assert sleeper(store, clock=FixedClock(ended - timedelta(seconds=1))).resume() == []
+            later = sleeper(store, clock=FixedClock(ended + timedelta(seconds=LEASE_S)))
+            assert [one.id for one in later.resume()] == [last.id]
+        if sleeper(store).log()[0].status is not Status.UNDONE:
+            sleeper(store).undo(last.id)
+        assert state_of(store) == before
+
+
+def test_who_is_slow_and_lives_is_never_relieved(store: Store) -> None:
+    clock, leases = FixedClock(SystemClock().now()), 0
+    slow = sleeper(store, clock=clock, lease_s=QUICK_S)
+    other = sleeper(store, clock=clock, lease_s=QUICK_S)
+
+    def until_renewed() -> bool:
+        (step,) = store.documents("t", [step_at(Step.MERGE)])
+        lease = step.value["lease"]
+        assert isinstance(lease, dict)
+        return bool(
+            datetime.fromisoformat(lease["until"]) > clock.at + timedelta(seconds=QUICK_S / 2)
+        )
+
+    def progress(done: int, total: int) -> None:
+        nonlocal leases
+        for _ in range(0 if leases else 10):
+            clock.at += timedelta(seconds=QUICK_S * 0.9)
+            until(until_renewed)
+            with pytest.raises(Conflict, match="is at it"):
+                other.run("merge")
+            assert other.resume() == []
+            leases += 1
+
+    assert only(slow.run("merge", progress=progress)).status is Status.COMPLETED
+    assert leases == 10
+
+
+def test_a_run_of_a_version_that_kept_no_lease_apart_is_left_to_it(store: Store) -> None:
+    """Its lease of ten minutes stands in the account of the run."""
+    clock = FixedClock(SystemClock().now())
+    sleep = sleeper(store, clock=clock)
+    run = only(sleep.run("merge"))
+    account = Address(shelf=Shelf.RUN, name=run.id)
+    (kept,) = store.documents("t", [account])
+    until = (clock.at + timedelta(minutes=9)).isoformat()
+    former = kept.value | {"status": "running", "ended_at": None, "until": until, "owner": "x"}
+    store.put("t", [
+        Put(address=account, value=former, at=clock.at),
+        Put(address=step_at(Step.MERGE), value={"run": run.id}, at=clock.at),
+    ])  # fmt: skip
+    assert sleep.resume() == []
+    clock.at += timedelta(minutes=10)
+    assert only(sleep.resume()).id == run.id
 
 
 def test_killed_anywhere_undoing_goes_on_to_the_state_before(store: Store, where: str) -> None:

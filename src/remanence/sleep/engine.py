@@ -87,7 +87,8 @@ class Engine:
         """
         held = self.desk.take(account)
         try:
-            return self._perform(held, step, progress)
+            with held.kept():
+                return self._perform(held, step, progress)
         except (LeaseLost, CalledOff):
             raise
         except BaseException:
@@ -135,7 +136,7 @@ class Engine:
         return held.end(ending, counts=dict(+counts)).run
 
     def _chore(self, held: Held, step: Chore, progress: Progress | None) -> None:
-        done = step.run(held.account.night, held.beating(progress))
+        done = step.run(held.account.night, held.heeding(progress))
         alarm = "more was due than one run may do" if done.counts.get("capped") else None
         for _ in range(_RACES):
             held.refresh(heed=False)
@@ -151,7 +152,7 @@ class Engine:
     def _planned(self, held: Held, step: Planner, progress: Progress | None) -> None:
         night = held.account.night
         since = Since(self.desk.store, night.reach)
-        whole = step.plan(night, held.beating(progress))
+        whole = step.plan(night, held.heeding(progress))
         plan = cut(whole, held.account.room, night.policy.cap)
         looked = Counter(held.account.run.counts)
         looked["looked_at"] = max(looked["looked_at"], plan.looked_at)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -16,11 +16,10 @@ from remanence.model.memory import Association
 from remanence.model.sleep import Status
 from remanence.model.write import Action, Batch, Moved
 from remanence.ports.store import Progress, Store
-from remanence.sleep.journal import Account, Journal, Page
-from remanence.system.processes import is_gone, this_process
+from remanence.sleep.journal import Account, Journal, Page, step_at
+from remanence.sleep.leases import LEASE_S, Leases
 
-LEASE_S = 600.0
-_BEATS = 60  # of a lease: how often long work looks whether it is still wanted
+_LOOK = timedelta(seconds=10)  # how often long work looks whether it is still wanted
 
 
 class Stopped(Exception):
@@ -48,29 +47,25 @@ class Desk:
         self.tenant = tenant
         self.clock = clock
         self._new_id = new_id
-        self.span = timedelta(seconds=lease_s)
+        self._lease_s = lease_s
 
     def take(self, account: Account) -> Held:
         """Be at this run, new or known; `Conflict` if the step is somebody else's now."""
         version, latest = self.journal.latest(account.run.step)
         self._check(account, latest)
-        owner = f"{self._new_id()} {this_process()}".strip()
-        account = replace(account, owner=owner, until=self.clock.now() + self.span)
+        account = replace(account, owner=str(self._new_id()))
+        leases = Leases(self.store, self.tenant, self.clock, account.owner, self._lease_s)
+        passed = self.journal.pass_on(account, version, leases.claim())
         try:
-            self.store.put(
-                self.tenant, [self.journal.pass_on(account, version), self.journal.put(account)]
-            )
+            self.store.put(self.tenant, [passed, self.journal.put(account)])
         except Conflict as lost:
             self._check(account, self.journal.latest(account.run.step)[1])
             raise Conflict("Another process was faster; try again.") from lost
-        return Held(self, replace(account, version=account.version + 1))
+        return Held(self, replace(account, version=account.version + 1), leases)
 
     def abandoned(self, account: Account) -> bool:
-        """Whether a run was under way and nobody is at it any more: its lease has ended, or its
-        process was on this machine and is gone."""
-        if account.abandoned(self.clock.now(), self.span):
-            return True
-        return account.under_way and is_gone(account.owner.partition(" ")[2])
+        """Whether a run was under way and nobody is at it any more."""
+        return account.under_way and not self.journal.lease(account).held(self.clock.now())
 
     def _check(self, account: Account, latest: Account | None) -> None:
         if latest is None or not latest.under_way:
@@ -89,8 +84,9 @@ class Desk:
 class Held:
     """A run that this process is at. Whatever it writes fails once the lease is another's."""
 
-    def __init__(self, desk: Desk, account: Account) -> None:
+    def __init__(self, desk: Desk, account: Account, leases: Leases) -> None:
         self._desk = desk
+        self._leases = leases
         self._last = desk.clock.now()
         self.account = account
 
@@ -104,7 +100,7 @@ class Held:
         unlinked: Sequence[tuple[str, str, str]] = (),
     ) -> None:
         """Do one batch, with its page and the run's account, in one transaction."""
-        journal, told = self._desk.journal, self._renewed(told)
+        journal = self._desk.journal
         documents: tuple[Shelving, ...] = (journal.put(told), journal.put_page(told, page))
         batch = Batch(
             tenant=self._desk.tenant,
@@ -127,7 +123,6 @@ class Held:
         """
         while True:
             told = replace(self.account, run=replace(self.account.run, **(run or {})), **changes)
-            told = self._renewed(told)
             try:
                 self._desk.store.put(self._desk.tenant, [self._desk.journal.put(told)])
             except Conflict:
@@ -149,12 +144,16 @@ class Held:
         if heed and now.cancel:
             raise Stopped
 
-    def beating(self, progress: Progress | None) -> Progress:
-        """A progress callback that keeps the lease, and stops the work once it is cancelled."""
+    def kept(self) -> AbstractContextManager[object]:
+        """Renew the lease from another thread while the work goes on."""
+        return self._leases.kept(step_at(self.account.run.step))
+
+    def heeding(self, progress: Progress | None) -> Progress:
+        """A progress callback that stops the work once it is cancelled, or another's."""
 
         def told(done: int, total: int) -> None:
-            if abs(self._desk.clock.now() - self._last) >= self._desk.span / _BEATS:
-                self.keep()
+            if abs(self._desk.clock.now() - self._last) >= _LOOK:
+                self.refresh()
                 self._last = self._desk.clock.now()
             if progress:
                 progress(done, total)
@@ -169,13 +168,8 @@ class Held:
 
     def release(self) -> None:
         """Let whoever comes next go on with it, if the store can be told."""
-        with suppress(StoreError, Conflict):
-            self.refresh(heed=False)
-            told = replace(self.account, until=self._desk.clock.now())
-            self._desk.store.put(self._desk.tenant, [self._desk.journal.put(told)])
-
-    def _renewed(self, account: Account) -> Account:
-        return replace(account, until=self._desk.clock.now() + self._desk.span)
+        with suppress(StoreError):
+            self._leases.release(step_at(self.account.run.step))
 
     def _put(self, told: Account) -> None:
         self.account = replace(told, version=told.version + 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime, timedelta
 from math import inf
 from typing import Any, NamedTuple
@@ -15,9 +15,10 @@ from remanence.model.scope import Reach
 from remanence.model.sleep import ForgetPolicy, Night, Run, SleepPolicy, Status, Step
 from remanence.model.write import Moved
 from remanence.ports.store import Documents
+from remanence.sleep.leases import NOBODY, Lease, lease_of, lease_to_value
 
 KEEP_DAYS = 90
-SKEW = 2  # leases: the clocks of two machines may differ by one
+_FORMER = timedelta(minutes=10)  # a lease, where versions before this one look for it
 
 _PAGES = "journal"  # stands where an agent would, so that runs are listed without their pages
 _CHUNK = 20
@@ -29,7 +30,7 @@ _TAKEN_BACK = (Status.UNDONE, Status.FAILED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """A run as its document has it: what was asked, how far it came, who is at it until when.
+    """A run as its document has it: what was asked, how far it came, who writes it down.
 
     `room` is how many memories it may still take out of recall. `taking_back` is the status it
     will have once all it did is undone; while it is set, undoing is under way.
@@ -38,7 +39,6 @@ class Account:
     run: Run
     night: Night
     owner: str
-    until: datetime
     room: int = 0
     cancel: bool = False
     taking_back: Status | None = None
@@ -48,14 +48,6 @@ class Account:
     def under_way(self) -> bool:
         """Whether somebody is at it, or was when it stopped."""
         return self.run.status is Status.RUNNING or self.taking_back is not None
-
-    def abandoned(self, now: datetime, span: timedelta) -> bool:
-        """Whether it was under way and nobody is at it any more. A lease lasts for `span`."""
-        return self.under_way and (self.until <= now or self.ahead(now, span))
-
-    def ahead(self, now: datetime, span: timedelta) -> bool:
-        """Whether its lease ends when none could that was taken by a clock like this one."""
-        return self.until > now + SKEW * span
 
 
 class Given(NamedTuple):
@@ -151,17 +143,29 @@ class Journal:
 
     def latest(self, step: Step) -> tuple[int, Account | None]:
         """The version of the document that runs of a step pass on, and the run that has it."""
-        found = self._store.documents(self._tenant, [_step_at(step)])
+        found = self._store.documents(self._tenant, [step_at(step)])
         if not found:
             return 0, None
         held = self._store.documents(self._tenant, [_run_at(str(found[0].value.get("run")))])
         return found[0].version, self._account(held[0]) if held else None
 
-    def pass_on(self, account: Account, version: int) -> Put:
+    def lease(self, account: Account) -> Lease:
+        """Who was at a run last; versions before this one have it in the run's own document."""
+        addresses = [step_at(account.run.step), _run_at(account.run.id)]
+        found = {one.address: one.value for one in self._store.documents(self._tenant, addresses)}
+        passed = found.get(addresses[0], {})
+        if passed.get("run") == account.run.id and "lease" in passed:
+            return lease_of(passed["lease"])
+        told = found.get(addresses[1])
+        if told is None:
+            return Lease(owner=NOBODY, until=self._clock.now())
+        return replace(lease_of(told), process=account.owner.partition(" ")[2])
+
+    def pass_on(self, account: Account, version: int, lease: Lease) -> Put:
         """What makes a run the one that its step is at, if `version` still holds."""
         return Put(
-            address=_step_at(account.run.step),
-            value={"run": account.run.id},
+            address=step_at(account.run.step),
+            value={"run": account.run.id, "lease": lease_to_value(lease)},
             at=self._clock.now(),
             expected=version,
         )
@@ -170,7 +174,7 @@ class Journal:
         """What writes a run down, if its version still holds."""
         return Put(
             address=_run_at(account.run.id),
-            value=_value(account),
+            value=_value(account) | {"until": _text(self._clock.now() + _FORMER)},
             at=self._clock.now(),
             expected=account.version,
             expires_at=account.run.started_at + self._kept,
@@ -209,7 +213,8 @@ def _page_at(id: str, number: int) -> Address:
     return Address(shelf=Shelf.RUN, name=f"{id}/{number:06}", agent_id=_PAGES)
 
 
-def _step_at(step: Step) -> Address:
+def step_at(step: Step) -> Address:
+    """Where it stands which run a step is at, and under whose lease."""
     return Address(shelf=Shelf.RUN, name=f"step/{step}", agent_id=_PAGES)
 
 
@@ -219,7 +224,7 @@ def _value(account: Account) -> dict[str, Any]:
     times = {"started_at": _text(run.started_at), "ended_at": _text(run.ended_at)}
     policy = asdict(night.policy, dict_factory=_plain)
     asked = {"now": _text(night.now), "model": night.use_model, "policy": policy}
-    held = {"owner": account.owner, "until": _text(account.until), "cancel": account.cancel}
+    held = {"owner": account.owner, "cancel": account.cancel}
     rest = {"room": account.room, "taking_back": account.taking_back}
     return told | times | {"counts": dict(run.counts)} | asked | held | rest
 
@@ -243,7 +248,6 @@ def _account_of(document: Document, tenant: str) -> Account:
             use_model=value["model"],
         ),
         owner=value["owner"],
-        until=_time(value["until"]),
         cancel=value["cancel"],
         room=value["room"],
         taking_back=None if back is None else Status(back),

@@ -30,8 +30,9 @@ from remanence.ports.store import Progress, Store
 from remanence.sleep.engine import Engine
 from remanence.sleep.forgetting import Forecast, forecast
 from remanence.sleep.forgetting.plotting import draw, foreseen
-from remanence.sleep.holding import LEASE_S, Desk
+from remanence.sleep.holding import Desk
 from remanence.sleep.journal import KEEP_DAYS, Account, Journal, Page, reach_of
+from remanence.sleep.leases import LEASE_S
 from remanence.sleep.steps import Chore, Planner
 
 TOGETHER = "consolidate"
@@ -46,7 +47,7 @@ class Sleep:
 
     `believed` gives the present or refuses a clock that jumped. `alert` is told of every run that
     failed or reached its cap, `changed` of the memories that a run changed. A run's account is
-    kept for `keep_days`; whoever is at it has it for `lease_s` after each sign of life.
+    kept for `keep_days`; whoever is at it renews a lease of `lease_s`.
     """
 
     def __init__(
@@ -250,7 +251,7 @@ class Sleep:
             user_id=night.reach.user_id,
         )
         room = self._engine.room(night)
-        account = Account(run=run, night=night, owner="", until=now, room=room)
+        account = Account(run=run, night=night, owner="", room=room)
         return [*before, self._perform(account, progress)]
 
     def _resumed(self, step: Step, progress: Progress | None) -> list[Run]:
@@ -258,7 +259,7 @@ class Sleep:
         if latest is None or not self._desk.abandoned(latest):
             return []
         now = self._clock.now()
-        if latest.ahead(now, self._desk.span):  # nor is the time believed that it began by
+        if self._journal.lease(latest).ahead(now):  # nor is the time believed that it began by
             night = replace(latest.night, now=min(latest.night.now, now))
             latest = replace(latest, night=night)
         try:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -14,15 +14,15 @@ from typing import Any, cast
 from remanence.model.document import Document, Put, Shelving
 from remanence.model.sleep import Run, Status, Step
 from remanence.ports.store import Progress, Store
+from remanence.sleep.schedule.claims import Claims, heeding
 from remanence.sleep.schedule.entries import Entry, entry_of
-from remanence.sleep.schedule.leases import Leases
 from remanence.sleep.schedule.plans import DEFAULTS, Schedule
-from remanence.sleep.schedule.renewing import heeding
 from remanence.sleep.schedule.worker import Worker
 from remanence.testing.store_suites.making import add, memory
 
 BEGIN = datetime(2026, 1, 1, 0, 7, tzinfo=UTC)
 SKEW_S = 5.0
+LEASE_S = 300.0
 LONGEST_RUN_S = 80  # three steps of this and the skew fit into a lease
 TENANT = "t"
 BURSTS = 0.001
@@ -114,8 +114,8 @@ class Nights:
         """A document was put: see whether a moment was marked served."""
         if after.served is not None and (before is None or before.served != after.served):
             self.served[after.name].append((after.served, after.error is None))
-        if before is not None and before.lease is not None and after.lease is not None:
-            self.takeovers += before.lease.owner not in ("", after.lease.owner)
+        if before is not None and before.turn is not None and after.turn is not None:
+            self.takeovers += before.turn.lease.owner not in ("", after.turn.lease.owner)
 
     def tally(self, days: int) -> Tally:
         """Every moment of every schedule: how often it was served."""
@@ -185,15 +185,20 @@ class Machine:
         self._skew = self._nights.chance.uniform(-SKEW_S, SKEW_S)
         shaky = cast(Store, Shaky(self._nights))
         self._worker = Threadless(
-            shaky, lambda _: Chores(self._nights, self), clock=self, tenants=lambda: [TENANT]
+            shaky,
+            lambda _: Chores(self._nights, self),
+            clock=self,
+            tenants=lambda: [TENANT],
+            lease_s=LEASE_S,
         )
 
 
 class Threadless(Worker):
     """A worker whose runs are shorter than its leases: a thread for each would only take time."""
 
-    def _renewing(self, leases: Leases, name: str) -> AbstractContextManager[Progress]:
-        return nullcontext(heeding(self._stop))
+    @contextmanager
+    def _renewing(self, claims: Claims, name: str) -> Iterator[Progress]:
+        yield heeding(self._stop)
 
 
 class Shaky:

@@ -10,8 +10,9 @@ import pytest
 
 from remanence.errors import InvalidInput
 from remanence.model.sleep import CONSOLIDATE, Step
+from remanence.sleep.leases import Lease
 from remanence.sleep.schedule.due import Counts, Due, due, jitter_of, next_due
-from remanence.sleep.schedule.entries import Entry, Lease, entry_of, entry_to_value
+from remanence.sleep.schedule.entries import Entry, Turn, entry_of, entry_to_value
 from remanence.sleep.schedule.plans import DEFAULTS, Schedule, plan_of, plan_to_value, steps_of
 
 BEGIN = datetime(2026, 1, 1, 0, 30, tzinfo=UTC)
@@ -21,6 +22,10 @@ FRESH = Entry(name="hourly", since=BEGIN)
 
 def at(hours: float) -> datetime:
     return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=hours)
+
+
+def turn(until: datetime, owner: str = "a") -> Turn:
+    return Turn(lease=Lease(owner=owner, until=until), due=at(1), began=at(1))
 
 
 def counts(memories: int = 0, messages: int = 0) -> Counts:
@@ -102,31 +107,26 @@ def test_jitter_never_reaches_the_next_moment() -> None:
 
 
 def test_what_somebody_is_at_is_left_to_him_until_his_lease_ends() -> None:
-    lease = Lease(owner="a", until=at(1.1), due=at(1), began=at(1))
-    held = replace(FRESH, lease=lease)
+    held = replace(FRESH, turn=turn(at(1.1)))
     assert due(HOURLY, held, at(1.05)) is None
     assert due(HOURLY, held, at(1.1)) == Due(moment=at(1))
 
 
 def test_a_lease_of_a_clock_that_was_ahead_is_over() -> None:
-    lease = Lease(owner="a", until=at(24 * 300), due=at(1), began=at(1))
-    held = replace(FRESH, lease=lease)
+    held = replace(FRESH, turn=turn(at(24 * 300)))
     assert due(HOURLY, held, at(2)) == Due(moment=at(1))
-    assert due(HOURLY, held, at(2), span=timedelta(days=200)) is None
-    near = replace(FRESH, lease=replace(lease, until=at(2.1)))
+    near = replace(FRESH, turn=turn(at(2.1)))
     assert due(HOURLY, near, at(2)) is None
 
 
 def test_a_failure_is_tried_again_after_a_pause() -> None:
-    lease = Lease(owner="", until=at(1), due=at(1), began=at(1))
-    failed = replace(FRESH, lease=lease, tries=1, again_at=at(1.2))
+    failed = replace(FRESH, turn=turn(at(1), owner=""), tries=1, again_at=at(1.2))
     assert due(HOURLY, failed, at(1.1)) is None
     assert due(HOURLY, failed, at(1.2)) == Due(moment=at(1))
     assert next_due(HOURLY, failed, at(1.1), timedelta()) == at(1.2)
 
 
 def test_entries_and_plans_come_back_as_they_were_written() -> None:
-    lease = Lease(owner="a", until=at(2), due=at(1), began=at(1.5), cause="memories")
     plan = Schedule(name="n", cron="1 2 3 * *", steps=(Step.MERGE,), zone="Asia/Tokyo", after_new=5)
     whole = Entry(
         name="n",
@@ -134,7 +134,7 @@ def test_entries_and_plans_come_back_as_they_were_written() -> None:
         plan=plan,
         served=at(1),
         ended_at=at(2),
-        lease=lease,
+        turn=replace(turn(at(2)), cause="memories"),
         tries=2,
         again_at=at(3),
         error="it failed",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import blake2b
 
-from remanence.sleep.schedule.entries import SPAN, Entry
+from remanence.sleep.schedule.entries import Entry
 from remanence.sleep.schedule.plans import Schedule
 
 Counted = Callable[[datetime], int]
@@ -50,15 +50,11 @@ def due(
     jitter: timedelta = timedelta(),
     idle: bool = True,
     counts: Counts | None = None,
-    span: timedelta = SPAN,
 ) -> Due | None:
-    """What is to be done now; None if nothing is, or if it waits for a quiet moment.
-
-    `span` is how long a lease lasts.
-    """
-    if not plan.enabled or entry.removed or entry.held(now, span):
+    """What is to be done now; None if nothing is, or if it waits for a quiet moment."""
+    if not plan.enabled or entry.removed or entry.held(now):
         return None
-    if entry.lease is not None:
+    if entry.turn is not None:
         return _again(entry, now)
     return _by_time(plan, entry, now, jitter, idle) or (
         _by_count(plan, entry, now, counts) if idle and counts is not None else None
@@ -69,7 +65,7 @@ def next_due(plan: Schedule, entry: Entry, now: datetime, jitter: timedelta) -> 
     """When it will be due by the clock, now if it is already; None if it is off."""
     if not plan.enabled or entry.removed:
         return None
-    if entry.lease is not None:
+    if entry.turn is not None:
         return max(entry.again_at or now, now)
     first = plan.moments.after(entry.done_until)
     return None if first is None else max(first + _within(plan, first, jitter), now)
@@ -77,9 +73,9 @@ def next_due(plan: Schedule, entry: Entry, now: datetime, jitter: timedelta) -> 
 
 def _again(entry: Entry, now: datetime) -> Due | None:
     """A moment that was begun: its worker died, or failed and is to try again."""
-    if entry.lease is None or (entry.again_at is not None and now < entry.again_at):
+    if entry.turn is None or (entry.again_at is not None and now < entry.again_at):
         return None
-    return Due(moment=entry.lease.due, cause=entry.lease.cause)
+    return Due(moment=entry.turn.due, cause=entry.turn.cause)
 
 
 def _by_time(

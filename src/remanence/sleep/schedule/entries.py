@@ -8,25 +8,23 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from remanence.model.document import Address, Shelf
-from remanence.sleep.journal import SKEW
+from remanence.sleep.leases import Lease, lease_of, lease_to_value
 from remanence.sleep.schedule.plans import Schedule, plan_of, plan_to_value
 
-SPAN = timedelta(seconds=300)
 FAR = timedelta(days=1)
 
 _TIMES = ("since", "served", "ended_at", "again_at")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lease:
-    """Who serves which due moment, and until when others keep away.
+class Turn:
+    """Who serves which due moment.
 
     `began` is when that moment was first claimed, by whomever: what completed since then for this
     schedule need not be done again.
     """
 
-    owner: str
-    until: datetime
+    lease: Lease
     due: datetime
     began: datetime
     cause: str = "time"
@@ -36,7 +34,7 @@ class Lease:
 class Entry:
     """How a schedule stands. All moments up to `served` are done with; before `since` none count.
 
-    `plan` is None where the default holds. `tries` counts failures of the moment in the lease, and
+    `plan` is None where the default holds. `tries` counts failures of the moment in the turn, and
     `again_at` is when to try once more. `error` is of the last run, None if that was well.
     """
 
@@ -46,7 +44,7 @@ class Entry:
     removed: bool = False
     served: datetime | None = None
     ended_at: datetime | None = None
-    lease: Lease | None = None
+    turn: Turn | None = None
     tries: int = 0
     again_at: datetime | None = None
     error: str | None = None
@@ -57,11 +55,9 @@ class Entry:
         """Moments after this one are still to be served."""
         return self.since if self.served is None else max(self.since, self.served)
 
-    def held(self, now: datetime, span: timedelta = SPAN) -> bool:
-        """Whether somebody is at it. A lease lasts for `span`; one that ends when none could that
-        was taken by a clock like this one is over."""
-        lease = self.lease
-        return lease is not None and bool(lease.owner) and now < lease.until <= now + SKEW * span
+    def held(self, now: datetime) -> bool:
+        """Whether somebody is at it."""
+        return self.turn is not None and self.turn.lease.held(now)
 
     def righted(self, now: datetime) -> Entry:
         """The same without times that lie ahead, which only a clock that was wrong can have given.
@@ -81,18 +77,18 @@ def address_of(name: str) -> Address:
 
 def entry_to_value(entry: Entry) -> dict[str, Any]:
     """An entry as JSON."""
-    lease = entry.lease
+    turn = entry.turn
     return {
         "plan": None if entry.plan is None else plan_to_value(entry.plan),
         "removed": entry.removed,
         "tries": entry.tries,
         "error": entry.error,
         "lease": None
-        if lease is None
+        if turn is None
         else {
-            "owner": lease.owner,
-            "cause": lease.cause,
-            **{n: getattr(lease, n).isoformat() for n in ("until", "due", "began")},
+            **lease_to_value(turn.lease),
+            "cause": turn.cause,
+            **{n: getattr(turn, n).isoformat() for n in ("due", "began")},
         },
         **{n: _written(getattr(entry, n)) for n in _TIMES},
     }
@@ -100,7 +96,7 @@ def entry_to_value(entry: Entry) -> dict[str, Any]:
 
 def entry_of(name: str, value: Mapping[str, Any], version: int) -> Entry:
     """The entry that `entry_to_value` wrote."""
-    lease, plan = value.get("lease"), value.get("plan")
+    turn, plan = value.get("lease"), value.get("plan")
     return Entry(
         name=name,
         version=version,
@@ -108,14 +104,14 @@ def entry_of(name: str, value: Mapping[str, Any], version: int) -> Entry:
         removed=bool(value.get("removed")),
         tries=int(value.get("tries", 0)),
         error=value.get("error"),
-        lease=None if lease is None else _lease(lease),
+        turn=None if turn is None else _turn(turn),
         **{n: _read(value[n]) for n in _TIMES if value.get(n) is not None},
     )
 
 
-def _lease(value: Mapping[str, Any]) -> Lease:
-    times = {n: _read(value[n]) for n in ("until", "due", "began")}
-    return Lease(owner=value["owner"], cause=value.get("cause", "time"), **times)
+def _turn(value: Mapping[str, Any]) -> Turn:
+    times = {n: _read(value[n]) for n in ("due", "began")}
+    return Turn(lease=lease_of(value), cause=value.get("cause", "time"), **times)
 
 
 def _written(moment: datetime | None) -> str | None:

@@ -11,9 +11,9 @@ from remanence.errors import Conflict, InvalidInput, NotFound
 from remanence.model.document import Discard
 from remanence.model.scope import check_name
 from remanence.ports.store import Store
+from remanence.sleep.schedule.claims import Claims
 from remanence.sleep.schedule.due import jitter_of, next_due
 from remanence.sleep.schedule.entries import Entry, address_of
-from remanence.sleep.schedule.leases import Leases
 from remanence.sleep.schedule.plans import COUNTED, DEFAULTS, SETTABLE, Schedule, steps_of
 from remanence.sleep.schedule.state import ScheduleState
 
@@ -27,11 +27,11 @@ class Schedules:
         self._store = store
         self._tenant = tenant
         self._clock = clock
-        self._leases = Leases(store, tenant, clock, "")
+        self._claims = Claims(store, tenant, clock, "")
 
     def list(self) -> Sequence[ScheduleState]:
         """Every schedule, those switched off too; the defaults first, then by name."""
-        entries = self._leases.entries()
+        entries = self._claims.entries()
         own = sorted(name for name in entries if name not in DEFAULTS)
         found = (self._standing(name, entries.get(name)) for name in (*DEFAULTS, *own))
         return [one for one in found if one is not None]
@@ -39,7 +39,7 @@ class Schedules:
     def get(self, name: str) -> ScheduleState:
         """One schedule; `NotFound` if there is none of that name."""
         self._check(name)
-        found = self._standing(name, self._leases.entry(name))
+        found = self._standing(name, self._claims.entry(name))
         if found is None:
             raise _missing(name)
         return found
@@ -91,14 +91,14 @@ class Schedules:
             self._store.put(self._tenant, [Discard(address=address_of(name))])
             return
         self.get(name)
-        self._change(name, lambda entry: replace(entry, plan=None, removed=True, lease=None))
+        self._change(name, lambda entry: replace(entry, plan=None, removed=True, turn=None))
 
     def reset(self) -> Sequence[ScheduleState]:
         """Back to the default schedules, beginning now; others are removed."""
-        known = [address_of(name) for name in self._leases.entries()]
+        known = [address_of(name) for name in self._claims.entries()]
         self._store.put(self._tenant, [Discard(address=address) for address in known])
         for name in DEFAULTS:
-            self._leases.enter(name)
+            self._claims.enter(name)
         return self.list()
 
     def _check(self, name: str) -> None:
@@ -113,7 +113,7 @@ class Schedules:
         if plan is None:
             return None
         jitter = jitter_of(plan, self._store.identity, self._tenant)
-        held = entry.lease if entry.held(now) else None
+        held = entry.turn.lease if entry.turn and entry.held(now) else None
         return ScheduleState(
             schedule=plan,
             next_due=next_due(plan, entry, now, jitter),
@@ -127,8 +127,8 @@ class Schedules:
 
     def _change(self, name: str, change: Callable[[Entry], Entry]) -> None:
         for _ in range(_RACES):
-            entry = self._leases.entry(name) or Entry(name=name, since=self._clock.now())
-            if self._leases.put(change(entry)) is not None:
+            entry = self._claims.entry(name) or Entry(name=name, since=self._clock.now())
+            if self._claims.put(change(entry)) is not None:
                 return
         raise Conflict(f"The schedule {name!r} is being changed by others; try again.")
 

@@ -7,10 +7,11 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from math import inf
 from secrets import token_hex
 from typing import Protocol
 
@@ -20,17 +21,17 @@ from remanence.layers.cleanup import believed
 from remanence.model.scope import Reach
 from remanence.model.sleep import Run, Status, Step
 from remanence.ports.store import Progress, Store
+from remanence.sleep.leases import LEASE_S
+from remanence.sleep.schedule.claims import Claims, Interrupted, heeding
 from remanence.sleep.schedule.counting import Counting
 from remanence.sleep.schedule.due import Due, due, jitter_of, next_due
 from remanence.sleep.schedule.entries import Entry
-from remanence.sleep.schedule.leases import LEASE_S, Leases
 from remanence.sleep.schedule.plans import DEFAULTS, Schedule
-from remanence.sleep.schedule.renewing import Interrupted, renewing
 
 EVERY_S = 30.0
 IDLE_S = 60.0
+LEAST_S = 1.0
 LOOK_S = 300.0  # what others set, and what is counted, is noticed within this time
-RENEWALS = 3  # tries before a lease runs out
 TRIES = 3
 FIRST_PAUSE_S = 60.0
 BACKOFF = 5
@@ -100,6 +101,7 @@ class Worker:
         self._lease_s, self._look_s = lease_s, look_s
         self.owner = owner or f"{socket.gethostname()}:{os.getpid()}:{token_hex(4)}"
         self._look_at: dict[str, tuple[datetime, datetime]] = {}
+        self._free_at: dict[str, datetime] = {}
         self._doubted: set[str] = set()
         self._stop = threading.Event()
         self._counting = Counting(store)
@@ -113,7 +115,7 @@ class Worker:
                 return
             except StoreError as error:
                 _log.warning("The schedules could not be read (%s).", type(error).__name__)
-            self._stop.wait(every_s)
+            self._stop.wait(min(every_s, self._until_free()))
 
     def stop(self) -> None:
         """End after the transaction under way; another worker goes on with what is left."""
@@ -129,22 +131,28 @@ class Worker:
                 outcomes += self._round(tenant)
         return outcomes
 
+    def _until_free(self) -> float:
+        """Seconds until the first lease of another ends, unless that is renewed meanwhile."""
+        now = self._clock.now()
+        left = [until - now for until in self._free_at.values() if until > now]
+        return max(LEAST_S, min(left).total_seconds()) if left else inf
+
     def _to_look_at(self, tenant: str) -> bool:
         looked, again = self._look_at.get(tenant, (datetime.max, datetime.max))
         now = self._clock.now().replace(tzinfo=None)
         return not looked <= now < again
 
     def _round(self, tenant: str) -> list[Outcome]:
-        leases = Leases(self._store, tenant, self._clock, self.owner, self._lease_s)
+        claims = Claims(self._store, tenant, self._clock, self.owner, self._lease_s)
         looked, outcomes, moved = self._clock.now(), [], False
-        found = standing(leases)
+        found = standing(claims)
         for plan, entry in found:
             wanted = self._due(tenant, plan, entry)
             if wanted is not None and not self._stop.is_set() and self._believed(tenant):
-                served = self._serve(tenant, leases, plan, entry, wanted)
+                served = self._serve(tenant, claims, plan, entry, wanted)
                 outcomes += [] if served is None else [served]
                 moved = True
-        self._plan_look(tenant, standing(leases) if moved else found, looked)
+        self._plan_look(tenant, standing(claims) if moved else found, looked)
         return outcomes
 
     def _due(self, tenant: str, plan: Schedule, entry: Entry) -> Due | None:
@@ -155,7 +163,6 @@ class Worker:
             jitter=jitter_of(plan, self._store.identity, tenant),
             idle=self._is_idle(plan),
             counts=self._counting.of(tenant),
-            span=timedelta(seconds=self._lease_s),
         )
 
     def _is_idle(self, plan: Schedule) -> bool:
@@ -186,64 +193,66 @@ class Worker:
             next_due(plan, entry, now, jitter_of(plan, self._store.identity, tenant))
             for plan, entry in found
         ]
+        held = [entry.turn.lease.until for _, entry in found if entry.turn and entry.held(now)]
+        self._free_at |= {tenant: min(held, default=latest)}
         again = min([latest, *(moment for moment in coming if moment is not None)])
         self._look_at[tenant] = looked.replace(tzinfo=None), again.replace(tzinfo=None)
 
     def _serve(
-        self, tenant: str, leases: Leases, plan: Schedule, entry: Entry, found: Due
+        self, tenant: str, claims: Claims, plan: Schedule, entry: Entry, found: Due
     ) -> Outcome | None:
         runner = self._runner(tenant)
         found, done = self._merged(tenant, plan, entry, found, runner)
-        claimed = leases.claim(entry, found)
+        claimed = claims.claim(entry, found)
         if claimed is None:
             return None
         begun = time.monotonic()
         outcome = Outcome(tenant=tenant, schedule=plan.name, due=found.moment, cause=found.cause)
-        with self._renewing(leases, plan.name) as progress:
+        with self._renewing(claims, plan.name) as progress:
             runs, error = _run(runner, plan, done, progress)
         outcome = replace(outcome, runs=tuple(runs), seconds=time.monotonic() - begun)
-        return self._end(leases, claimed, outcome, error)
+        return self._end(claims, claimed, outcome, error)
 
     def _merged(
         self, tenant: str, plan: Schedule, entry: Entry, found: Due, runner: Runner
     ) -> tuple[Due, Collection[Step]]:
         """What is still to do of a moment that was begun; if that is all, newer ones join it."""
-        if entry.lease is None:
+        if entry.turn is None:
             return found, ()
-        done = runner.done(plan.name, entry.lease.began)
+        done = runner.done(plan.name, entry.turn.began)
         if done:
             return found, done
-        newest = self._due(tenant, plan, replace(entry, lease=None))
+        newest = self._due(tenant, plan, replace(entry, turn=None))
         return (found, ()) if newest is None or newest.moment <= found.moment else (newest, ())
 
     def _end(
-        self, leases: Leases, claimed: Entry, outcome: Outcome, error: BaseException | str | None
+        self, claims: Claims, claimed: Entry, outcome: Outcome, error: BaseException | str | None
     ) -> Outcome | None:
         """Write down what became of it; None if another worker has it by now."""
         name, now = claimed.name, self._clock.now()
         if isinstance(error, Interrupted):
-            leases.release(name)
+            claims.release(name)
             return None
         if isinstance(error, Conflict):
-            leases.release(name, now + timedelta(seconds=FIRST_PAUSE_S))
+            claims.release(name, now + timedelta(seconds=FIRST_PAUSE_S))
             return None
         if error is None:
-            kept = leases.serve(name)
+            kept = claims.serve(name)
             self._say(self._tell, outcome)
             return None if kept is None else outcome
-        return self._failed(leases, claimed, outcome, str(error))
+        return self._failed(claims, claimed, outcome, str(error))
 
     def _failed(
-        self, leases: Leases, claimed: Entry, outcome: Outcome, error: str
+        self, claims: Claims, claimed: Entry, outcome: Outcome, error: str
     ) -> Outcome | None:
         name, tries = claimed.name, claimed.tries + 1
         again_at = None
         if tries >= TRIES:
-            kept = leases.serve(name, error)
+            kept = claims.serve(name, error)
         else:
             pause = FIRST_PAUSE_S * BACKOFF ** (tries - 1)
             again_at = self._clock.now() + timedelta(seconds=pause)
-            kept = leases.fail(name, error, again_at)
+            kept = claims.fail(name, error, again_at)
         if kept is None:
             return None
         outcome = replace(outcome, error=error, again_at=again_at)
@@ -260,17 +269,19 @@ class Worker:
         except Exception as error:  # a listener that fails is no reason to stop
             _log.warning("Nobody could be told of a run (%s).", type(error).__name__)
 
-    def _renewing(self, leases: Leases, name: str) -> AbstractContextManager[Progress]:
-        return renewing(leases, name, self._lease_s / RENEWALS, self._stop)
+    @contextmanager
+    def _renewing(self, claims: Claims, name: str) -> Iterator[Progress]:
+        with claims.kept(name) as lost:
+            yield heeding(self._stop, lost)
 
 
-def standing(leases: Leases) -> list[tuple[Schedule, Entry]]:
+def standing(claims: Claims) -> list[tuple[Schedule, Entry]]:
     """Every schedule with how it stands, the defaults first; those without a document get one."""
-    entries = leases.entries()
+    entries = claims.entries()
     found = []
     for name in (*DEFAULTS, *(name for name in entries if name not in DEFAULTS)):
         known = entries.get(name)
-        entry = leases.enter(name) if known is None else leases.right(known)
+        entry = claims.enter(name) if known is None else claims.right(known)
         plan = entry.plan or DEFAULTS.get(name)
         if plan is not None:
             found.append((plan, entry))

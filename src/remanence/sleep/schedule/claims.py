@@ -1,37 +1,32 @@
-"""Leases: one worker at a due moment at a time, and each moment marked served exactly once.
-
-All of it is `put` with an expected version, so that of two workers one always loses the race.
-"""
+"""Claims: one worker at a due moment at a time, and each moment marked served exactly once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from remanence.clock import Clock
 from remanence.errors import Conflict
 from remanence.model.document import Document, Put, Shelf
 from remanence.model.scope import Reach
-from remanence.ports.store import Documents
+from remanence.ports.store import Documents, Progress
+from remanence.sleep.leases import LEASE_S, NOBODY, Leases
 from remanence.sleep.schedule.due import Due
-from remanence.sleep.schedule.entries import (
-    SPAN,
-    Entry,
-    Lease,
-    address_of,
-    entry_of,
-    entry_to_value,
-)
-
-LEASE_S = SPAN.total_seconds()
-NOBODY = ""
+from remanence.sleep.schedule.entries import Entry, Turn, address_of, entry_of, entry_to_value
 
 _MOST = 1_000
 _TICK = timedelta(microseconds=1)
 
 
-class Leases:
+class Interrupted(BaseException):
+    """The worker is to stop, or lost its lease: the step ends as if the process had died there."""
+
+
+class Claims:
     """The schedules' documents of one tenant, as one worker writes them."""
 
     def __init__(
@@ -40,8 +35,7 @@ class Leases:
         self._store = store
         self._tenant = tenant
         self._clock = clock
-        self._owner = owner
-        self._span = timedelta(seconds=lease_s)
+        self._leases = Leases(store, tenant, clock, owner, lease_s)
 
     def entries(self) -> dict[str, Entry]:
         """Every schedule that has a document, by name."""
@@ -69,38 +63,33 @@ class Leases:
         now = self._clock.now()
         # Later than all that ran for an earlier moment, whatever that worker's clock said.
         began = now if entry.ended_at is None else max(now, entry.ended_at + _TICK)
-        if entry.lease is not None and entry.lease.due == due.moment:
-            began = entry.lease.began
-        lease = Lease(
-            owner=self._owner,
-            until=now + self._span,
-            due=due.moment,
-            began=began,
-            cause=due.cause,
-        )
-        return self.put(replace(entry, lease=lease, again_at=None))
+        if entry.turn is not None and entry.turn.due == due.moment:
+            began = entry.turn.began
+        turn = Turn(lease=self._leases.claim(), due=due.moment, began=began, cause=due.cause)
+        return self.put(replace(entry, turn=turn, again_at=None))
 
     def renew(self, name: str) -> bool:
         """Keep others away for longer; False if the lease is no longer ours."""
 
-        def later(entry: Entry, lease: Lease) -> Entry:
-            return replace(entry, lease=replace(lease, until=self._clock.now() + self._span))
+        return self._leases.renew(address_of(name))
 
-        return self._change(name, later) is not None
+    def kept(self, name: str) -> AbstractContextManager[threading.Event]:
+        """Renew the lease from another thread while the work goes on."""
+        return self._leases.kept(address_of(name))
 
     def serve(self, name: str, error: str | None = None) -> Entry | None:
         """Mark the moment served, by a run or by giving up; None if it is not ours."""
 
-        def served(entry: Entry, lease: Lease) -> Entry:
+        def served(entry: Entry, turn: Turn) -> Entry:
             now = self._clock.now()
             return replace(
                 entry,
-                lease=None,
+                turn=None,
                 tries=0,
                 again_at=None,
                 error=error,
-                served=max(lease.due, entry.done_until),
-                ended_at=max(now, lease.began),
+                served=max(turn.due, entry.done_until),
+                ended_at=max(now, turn.began),
             )
 
         return self._change(name, served)
@@ -108,20 +97,18 @@ class Leases:
     def fail(self, name: str, error: str, again_at: datetime) -> Entry | None:
         """Note a failure; whoever comes first after `again_at` tries the moment once more."""
 
-        def failed(entry: Entry, lease: Lease) -> Entry:
-            freed = replace(lease, owner=NOBODY, until=self._clock.now())
-            return replace(
-                entry, lease=freed, tries=entry.tries + 1, again_at=again_at, error=error
-            )
+        def failed(entry: Entry, turn: Turn) -> Entry:
+            freed = self._freed(turn)
+            return replace(entry, turn=freed, tries=entry.tries + 1, again_at=again_at, error=error)
 
         return self._change(name, failed)
 
     def release(self, name: str, again_at: datetime | None = None) -> Entry | None:
         """Let go of a moment that was not finished; whoever comes next goes on with it."""
 
-        def released(entry: Entry, lease: Lease) -> Entry:
-            freed = replace(lease, owner=NOBODY, until=self._clock.now())
-            return replace(entry, lease=freed, again_at=again_at)
+        def released(entry: Entry, turn: Turn) -> Entry:
+            freed = self._freed(turn)
+            return replace(entry, turn=freed, again_at=again_at)
 
         return self._change(name, released)
 
@@ -139,15 +126,28 @@ class Leases:
             return None
         return _entry(document)
 
-    def _change(self, name: str, apply: Callable[[Entry, Lease], Entry]) -> Entry | None:
+    def _freed(self, turn: Turn) -> Turn:
+        return replace(turn, lease=replace(turn.lease, owner=NOBODY, until=self._clock.now()))
+
+    def _change(self, name: str, apply: Callable[[Entry, Turn], Entry]) -> Entry | None:
         """Change the entry as long as the lease is ours; a plan set meanwhile is kept."""
-        while (entry := self.entry(name)) is not None:
-            if entry.lease is None or entry.lease.owner != self._owner:
-                return None
-            changed = self.put(apply(entry, entry.lease))
-            if changed is not None:
-                return changed
-        return None
+
+        def changed(value: Mapping[str, Any]) -> Mapping[str, Any]:
+            entry = entry_of(name, value, 0)
+            return entry_to_value(entry if entry.turn is None else apply(entry, entry.turn))
+
+        document = self._leases.change(address_of(name), changed)
+        return None if document is None else _entry(document)
+
+
+def heeding(*ends: threading.Event) -> Progress:
+    """A callback that raises `Interrupted` once one of these has come."""
+
+    def progress(_done: int, _total: int) -> None:
+        if any(end.is_set() for end in ends):
+            raise Interrupted
+
+    return progress
 
 
 def _entry(document: Document) -> Entry:
