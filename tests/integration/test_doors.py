@@ -90,6 +90,7 @@ BODIES: dict[str, dict[str, Any]] = {
 # Writing operations that bring no words in: they name, move, derive from or remove what is there.
 WORDLESS = {
     *("associate", "cleanup", "compact", "dissociate", "doctor", "feedback", "forget", "pin"),
+    "set_timezone",
     *(
         "purge",
         "reembed",
@@ -272,6 +273,7 @@ EXPORT = [
     },
     document("conversation", "s", {"title": PRIVATE, "metadata": {MAIL: CARD}, "agent_id": None}),
     document("session", "s", SESSION),
+    document("user", "timezone", {"name": "Asia/Kathmandu"}),
     document("working", MAIL, ITEM, session_id="s"),
 ]
 
@@ -280,10 +282,11 @@ class TestImport:
     def test_it_stores_what_its_caller_could_have_written(
         self, server: Served, writer: dict[str, str]
     ) -> None:
-        assert {"block", "conversation", "session", "snapshot", "working"} == set(PORTABLE)
+        shelves = {"block", "conversation", "session", "snapshot", "user", "working"}
+        assert shelves == set(PORTABLE)
         answer = imported(server, writer, *EXPORT)
         assert answer.status_code == 200, answer.text
-        assert (answer.json()["memories"], answer.json()["documents"]) == (1, 4)
+        assert (answer.json()["memories"], answer.json()["documents"]) == (1, 5)
         kept = stored(server.memory)
         for secret in (*SECRETS, "key:innocent"):
             assert secret not in kept

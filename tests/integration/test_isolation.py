@@ -192,6 +192,11 @@ TRIES: dict[str, Callable[[House, str], list[Callable[[], object]]]] = {
     "get": lambda h, x: [lambda: h.ours.get(x)],
     "history": lambda h, x: [lambda: h.ours.history(x)],
     "pin": lambda h, x: [lambda: h.ours.pin(x)],
+    "set_timezone": lambda h, x: [
+        lambda: h.ours.set_timezone("Asia/Kathmandu", user_id="ana"),
+        lambda: h.ours.set_timezone(None, user_id="ben"),
+    ],
+    "timezone": lambda h, x: [lambda: h.ours.timezone(user_id="ana")],
     "purge": lambda h, x: [
         lambda: h.ours.purge(source=f"{CANARY}-source"),
         lambda: h.ours.purge(actor=f"{CANARY}-actor", erase=True),

@@ -65,10 +65,9 @@ class Prompt:
         self.reads.clear()
         asking = Asking(
             question=question,
-            reach=Reach(tenant=self._tenant, **reach),
+            reach=Reach(tenant=self._tenant, min_trust=min_trust, **reach),
             now=NOW + DAY,
             speakers=speakers_of((), reach.get("user_id")),
-            min_trust=min_trust,
         )
         return [_told(one) for one in self._known.facts(asking)]
 

@@ -30,6 +30,8 @@ SHORT = {
     **dict.fromkeys(ADMIN, Grant.ADMIN),
 }
 REFUSED = (401, 403)
+# They show and cancel what the caller could have begun, whatever that is.
+OF_WHO_BEGAN = {"GET /v1/jobs", "GET /v1/jobs/{id}", "DELETE /v1/jobs/{id}"}
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +87,15 @@ class TestScopes:
             status = call(server, method, path, key).status_code
             assert (status != 403) == allowed(grants, SHORT[where]), (grants, status)
 
+    @pytest.mark.parametrize("where", sorted(OF_WHO_BEGAN))
+    def test_what_was_begun_is_not_for_strangers(
+        self, where: str, server: Served, keys: dict[frozenset[Grant], str]
+    ) -> None:
+        method, path = where.replace("{id}", UNKNOWN).split(" ")
+        assert call(server, method, path).status_code == 401
+        for key in keys.values():
+            assert call(server, method, path, key).status_code in (200, 404)
+
     def test_every_route_is_in_the_matrix(self, server: Served) -> None:
         """A route that nobody thought of here fails the build."""
         told = server.app.openapi()["paths"]
@@ -93,6 +104,7 @@ class TestScopes:
         known |= {where.replace(UNKNOWN, "{id}") for where in SHORT}
         known |= {"POST /v1/admin/keys", "DELETE /v1/admin/keys/{prefix}", "GET /health"}
         known |= {"POST /v1/admin/keys/{prefix}/rotate", "GET /ready"}
+        known |= OF_WHO_BEGAN
         assert found <= known, sorted(found - known)
 
     def test_an_operator_cares_for_the_whole_store(self, server: Served) -> None:

@@ -461,9 +461,10 @@ class TestKeysMadeWithTokens:
         kept = self.asked(server, issuer, f"/{prefix}/rotate", 100 * 86_400)
         assert datetime.fromisoformat(kept.json()["about"]["expires_at"]) == ends
         prefix = kept.json()["about"]["prefix"]
-        later = (datetime.now(UTC) + timedelta(days=60)).isoformat()
-        moved = self.asked(server, issuer, f"/{prefix}/rotate", 100 * 86_400, expires_at=later)
-        assert moved.json()["about"]["expires_at"] == later
+        later = datetime.now(UTC) + timedelta(days=60)
+        wanted = later.isoformat()
+        moved = self.asked(server, issuer, f"/{prefix}/rotate", 100 * 86_400, expires_at=wanted)
+        assert datetime.fromisoformat(moved.json()["about"]["expires_at"]) == later
         prefix = moved.json()["about"]["prefix"]
         assert self.lives_s(self.asked(server, issuer, f"/{prefix}/rotate", week)) <= week
 

@@ -122,6 +122,8 @@ OTHERWISE: Mapping[str, str] = {
     "layers.conversation.abstractive.abstract": "asks a model; what it asks is cut before",
     "layers.conversation.making.drafted": _DOORS,
     "layers.conversation.making.told": _DOORS,
+    "layers.conversation.telling.telling": _DOORS,
+    "remember.lineage.check_cut": "ids of memories",
     "sleep.distilling.statements.statements": "telling_words of each memory",
     "sleep.distilling.wording.reworded": "asks a model; what it asks is cut before",
     "sleep.merging.answering.asked": "asks a model; what it asks is cut before",

@@ -28,6 +28,7 @@ from remanence.operations.responses import (
     Neighbours,
     Noted,
     Similarity,
+    Zone,
 )
 
 INDENT = "    "
@@ -137,6 +138,11 @@ def _(answer: History, explain: bool = False) -> None:
 @show.register
 def _(answer: Similarity, explain: bool = False) -> None:
     say(f"{answer.cosine:.3f}")
+
+
+@show.register
+def _(answer: Zone, explain: bool = False) -> None:
+    say(terminal.shown(answer.timezone))
 
 
 @show.register

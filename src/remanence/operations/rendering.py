@@ -14,7 +14,7 @@ from remanence.model.memory import Json
 
 def plain(value: Any) -> Json:
     """The value as JSON data; nothing is rounded and nothing left out."""
-    data: Json = msgspec.to_builtins(value, enc_hook=_other)
+    data: Json = msgspec.json.decode(encoded(value))
     return data
 
 

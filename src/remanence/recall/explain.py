@@ -35,6 +35,8 @@ def _filtered(
     past = recall.past_of(query)
     columns = recall.seen(partition, past).columns
     row = int(columns.rows_of(np.array([key]))[0])
+    if row < 0 and past is not None:
+        return WhyNot(stage="filter", explanation=_unmet("known_at"))
     for name, mask in conditions(query, columns, store if past is None else past, partition):
         if row < 0 or not mask[row]:
             return WhyNot(stage="filter", explanation=_unmet(name))

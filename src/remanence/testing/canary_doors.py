@@ -59,7 +59,7 @@ def doors() -> list[Door]:
     return [
         *map(_operation, routes()),
         *(
-            Door(name, ask, rare=name in RARE or name in REFUSED)
+            Door(name, ask, harvest=HARVEST.get(name), rare=name in RARE or name in REFUSED)
             for name, ask in {**OTHERS, **MEM0, **REFUSED, **PROXY}.items()
         ),
         *(_tool(profile, tool) for profile in PROFILES for tool in tools_of(profile).values()),
@@ -106,6 +106,7 @@ def _operation(route: Route) -> Door:
     return Door(f"{route.method} {route.path}", ask, harvest=harvest, rare=name in RARE)
 
 
+HARVEST = {"GET /v1/jobs": "jobs"}
 _TELLING = ("add", "add_many", "find", "get", "search")
 RARE = frozenset(
     {
@@ -208,6 +209,9 @@ OTHERS: Mapping[str, Callable[[Fill], Asked]] = {
         ),
         {"content-type": "application/x-ndjson"},
     ),
+    "GET /v1/jobs": _get("/v1/jobs"),
+    "GET /v1/jobs/{id}": lambda fill: Asked("GET", f"/v1/jobs/{fill.id('jobs')}"),
+    "DELETE /v1/jobs/{id}": lambda fill: Asked("DELETE", f"/v1/jobs/{fill.id('jobs')}"),
     "GET /v1/admin/keys": _get("/v1/admin/keys"),
     "POST /v1/admin/keys": _new_key,
     "POST /v1/admin/keys/{prefix}/rotate": lambda fill: _posted(

@@ -23,7 +23,7 @@ from starlette.types import Receive, Scope, Send
 from remanence.errors import Cancelled, Forbidden
 from remanence.memory import Memory
 from remanence.operations.reading import Misfit
-from remanence.operations.rendering import dumped
+from remanence.operations.rendering import encoded
 from remanence.operations.routes import Grant
 from remanence.operations.schema import Schema
 from remanence.server.access.caller import Caller
@@ -164,8 +164,8 @@ def _begun(office: Office, caller: Caller) -> Running:
 def _kept(
     state: Any, caller: Caller, file: BinaryIO, held: ExitStack, job: Running, key: str | None
 ) -> None:
-    with held:
-        state.office.keep_answer(job, _imported(state, caller, file, job))
+    with held, state.office.at_work(caller, IMPORT, job):
+        state.office.keep_answer(job, _taken_in(state, caller, file, job))
 
 
 class Spool(RawIOBase):
@@ -228,10 +228,14 @@ def _begins(head: bytes) -> bool:
     return bool(ended)
 
 
-def _imported(state: Any, caller: Caller, file: BinaryIO, job: Running | None = None) -> bytes:
-    with state.office.at_work(caller, IMPORT, job) as job:
-        memory, admit = state.door.memory(caller), state.door.intake(caller)
-        return dumped(import_memory(memory, file, job.report, admit=admit)).encode()
+def _imported(state: Any, caller: Caller, file: BinaryIO) -> bytes:
+    with state.office.at_work(caller, IMPORT) as job:
+        return _taken_in(state, caller, file, job)
+
+
+def _taken_in(state: Any, caller: Caller, file: BinaryIO, job: Running) -> bytes:
+    memory, admit = state.door.memory(caller), state.door.intake(caller)
+    return encoded(import_memory(memory, file, job.report, admit=admit))
 
 
 def _check(request: Request, grant: Grant) -> Caller:
