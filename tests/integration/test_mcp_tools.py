@@ -345,3 +345,37 @@ def test_stdout_is_the_protocol_alone_and_bad_lines_end_nothing(tmp_path: Path) 
     assert (rest, server.returncode) == ("", 0), logged
     assert {each["jsonrpc"] for each in answers} == {"2.0"}
     assert len(answers[-1]["result"]["tools"]) == 8
+
+
+def test_the_graph_marks_what_is_of_low_trust_and_takes_the_word_of_who_is_trusted_more() -> None:
+    ends = {"from": "Otto", "to": "Acme"}
+
+    async def work(client: Client[Any], other: Client[Any]) -> None:
+        marked = {**ends, "relationType": "[low trust: 0.3] founded"}
+        await said(client, "create_relations", relations=[{**ends, "relationType": "founded"}])
+        for name, asked in (
+            ("read_graph", {}),
+            ("search_nodes", {"query": "Otto"}),
+            ("open_nodes", {"names": ["Otto"]}),
+        ):
+            assert (await said(other, name, **asked))[0]["relations"] == [marked]
+        again, _ = await said(client, "create_relations", relations=[marked])
+        assert again == {"relations": []}
+        more, _ = await said(other, "create_relations", relations=[marked])
+        plain = [{**ends, "relationType": "founded"}]
+        assert more == {"relations": plain}
+        assert (await said(client, "read_graph"))[0]["relations"] == plain
+
+    async def run() -> None:
+        with serving(tools="graph") as served:
+            low, full = (
+                Client(StreamableHttpTransport(f"{served.url}/mcp", auth=key))
+                for key in (
+                    served.key("read", "write", trust=0.3, name="low"),
+                    served.key("read", "write"),
+                )
+            )
+            async with low, full:
+                await work(low, full)
+
+    asyncio.run(run())

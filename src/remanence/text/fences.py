@@ -42,6 +42,7 @@ _MARK = re.compile(
     rf"<[ \t]*+(?P<end>(?:/[ \t]*+)?)(?P<name>{'|'.join(Fence)})(?:\s[^<>]{{0,500}})?>",
     re.IGNORECASE,
 )
+_LOW = re.compile(r"\A(?:\[low trust: [0-9.]{1,8}\]\s{0,8})+")
 _GAP = re.compile(r"\n(?:[ \t]*+\n){2,}+")
 
 
@@ -54,6 +55,15 @@ def low_trust(trust: float, role: str | None = None) -> str:
     if trust < HALF:
         return f"[low trust: {math.floor(trust * 100) / 100:g}] "
     return f"[{GUEST}] " if role == GUEST else ""
+
+
+def unmarked(text: str) -> str:
+    """The text without the marks of `low_trust` before it, as a model that read them repeats it.
+
+    >>> unmarked("[low trust: 0.25] works at")
+    'works at'
+    """
+    return _LOW.sub("", text)
 
 
 def fenced(name: Fence, text: str) -> str:

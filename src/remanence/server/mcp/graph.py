@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -35,6 +36,7 @@ from remanence.server.mcp.graph_shapes import (
 )
 from remanence.server.mcp.shapes import respelled
 from remanence.server.mcp.tool import Desk, Tool
+from remanence.text.fences import low_trust, unmarked
 
 
 class _Graph:
@@ -82,10 +84,10 @@ def _create_entities(desk: Desk, asked: CreateEntities) -> Created:
 
 
 def _create_relations(desk: Desk, asked: SomeRelations) -> Related:
-    _check(asked.relations)
     graph, new = _Graph(desk), []
-    for each in asked.relations:
-        if _edge(graph, each) is None:
+    for each in _checked(asked.relations):
+        there = _edge(graph, each)
+        if there is None or there.trust < desk.visitor.caller.trust:
             graph.do("relate", **_ends(each))
             new.append(each)
     return Related(relations=tuple(new))
@@ -121,9 +123,8 @@ def _delete_observations(desk: Desk, asked: DeleteObservations) -> Done:
 
 
 def _delete_relations(desk: Desk, asked: SomeRelations) -> Done:
-    _check(asked.relations)
     graph = _Graph(desk)
-    for each in asked.relations:
+    for each in _checked(asked.relations):
         if _edge(graph, each) is not None:
             graph.do("unrelate", **_ends(each))
     return Done(success=True, message="Relations deleted successfully")
@@ -144,11 +145,14 @@ def _open_nodes(desk: Desk, asked: OpenNodes) -> KnowledgeGraph:
     return _part(sorted(found.values(), key=lambda node: node.created_at))
 
 
-def _check(relations: Iterable[Relation]) -> None:
-    for each in relations:
+def _checked(relations: Iterable[Relation]) -> list[Relation]:
+    """Without the marks of low trust that `_relation` gave them."""
+    plainly = [replace(one, relation_type=unmarked(one.relation_type)) for one in relations]
+    for each in plainly:
         name_of("from", each.source)
         name_of("to", each.target)
         relation_name(each.relation_type)
+    return plainly
 
 
 def _ends(each: Relation) -> dict[str, str]:
@@ -190,7 +194,8 @@ def _entity(node: Node) -> Entity:
 
 
 def _relation(edge: Edge) -> Relation:
-    return Relation(source=edge.source, target=edge.target, relation_type=edge.relation)
+    told = low_trust(edge.trust) + edge.relation
+    return Relation(source=edge.source, target=edge.target, relation_type=told)
 
 
 def _json(answer: Any) -> str:
@@ -239,8 +244,8 @@ GRAPH_TOOLS = (
     ),
     _graph_tool(
         "create_relations",
-        "Add relations between entities, in the active voice. Those that are there already are "
-        "passed over; the answer holds the new ones.",
+        "Add relations between entities, in the active voice. Those that are there already and "
+        "trusted as far are passed over; the answer holds the new ones.",
         *(SomeRelations, Related, _create_relations),
         *("get", "relate"),
     ),
