@@ -14,6 +14,9 @@ import pytest
 from remanence import deadline
 from remanence.errors import Cancelled
 from remanence.memory import Memory
+from remanence.model.document import Shelf
+from remanence.model.scope import Reach
+from remanence.server import jobs
 from remanence.testing.patience import HANG_S, until
 from remanence.testing.serving import Served, serving
 
@@ -244,3 +247,31 @@ def test_why_anothers_job_failed_is_for_who_may_read(served: Served, client: htt
 
     assert told(own).count("a secret word") == told(reader).count("a secret word") == 2
     assert "a secret word" not in told(writer)
+
+
+def test_no_key_crowds_out_the_jobs_of_others_or_fills_the_store(
+    served: Served, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "HELD", 3)
+    monkeypatch.setattr(jobs, "LISTED", 4)
+    reader, writer = (
+        {"authorization": f"Bearer {served.key(scope, name=scope)}"} for scope in ("read", "write")
+    )
+
+    def begun(key: dict[str, str], path: str, body: Any) -> str:
+        told = client.post(path, json=body, headers=ASYNC | key).raise_for_status().json()
+        until(lambda: client.get(told_at(told), headers=key).json()["state"] == "done")
+        return str(told["id"])
+
+    def told_at(job: dict[str, Any]) -> str:
+        return f"/v1/jobs/{job['id']}"
+
+    own = begun(reader, "/v1/memories/find", {})
+    made = [begun(writer, "/v1/memories", {"text": f"Ana sails {n}"}) for n in range(8)]
+    assert [one["id"] for one in client.get("/v1/jobs", headers=reader).json()["jobs"]] == [own]
+    listed = client.get("/v1/jobs", headers=writer).json()["jobs"]
+    assert [one["id"] for one in listed] == made[:-5:-1]
+    assert client.get(f"/v1/jobs/{made[0]}", headers=writer).status_code == 404
+    store, reach = served.memory.parts.store, Reach(tenant=served.memory.tenant)
+    answers = list(store.walk_shelf(reach, Shelf.ANSWER))
+    assert len(answers) == len(listed) + 1

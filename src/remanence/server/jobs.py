@@ -7,12 +7,13 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from itertools import islice
 from typing import Any
 
 import orjson
@@ -20,7 +21,7 @@ import orjson
 from remanence.clock import Clock, IdMaker
 from remanence.deadline import Deadline, unlimited, within
 from remanence.errors import Cancelled, Conflict, Forbidden, NotFound, RemanenceError
-from remanence.model.document import Address, Document, Put, Shelf
+from remanence.model.document import Address, Discard, Document, Put, Shelf
 from remanence.model.scope import Reach
 from remanence.operations.operation import Answer, Operation, Scoping
 from remanence.operations.routes import Grant, needs
@@ -33,6 +34,7 @@ BEAT_S = 2.0
 SILENT = timedelta(seconds=60)  # whose process gave no sign for so long is no longer at it
 LARGEST = 1024 * 1024  # bytes of an answer that is kept
 LISTED = 100
+HELD = 100  # jobs of a key that are over and still known; the oldest go first
 _TRIES = 20
 _LESS = "ask for less, or without `Prefer: respond-async`."
 _GONE = "The process that was at it has ended; what it had committed by then stays."
@@ -172,6 +174,7 @@ class Office:
         job = Running(caller.tenant, str(self._new_id()), value)
         with unlimited():
             self._store.expire(caller.tenant, Shelf.JOB, now)
+            self._make_room(caller)
             self._put(job, job.value(), expected=0)
         with self._lock:
             self._running[job.id] = job
@@ -208,10 +211,8 @@ class Office:
 
     def list(self, caller: Caller) -> Jobs:
         """The tenant's jobs that the caller could have begun; without their answers."""
-        found = self._store.shelved(Reach(tenant=caller.tenant), Shelf.JOB, limit=LISTED)
-        now = self._clock.now()
-        mine = [one for one in found if one.alive(now) and _shown(caller, one)]
-        return Jobs(jobs=tuple(self._seen(caller, one) for one in mine))
+        mine = [one for one in self._every(caller.tenant) if _shown(caller, one)]
+        return Jobs(jobs=tuple(self._seen(caller, one) for one in mine[:LISTED]))
 
     def get(self, caller: Caller, id: str) -> Job:
         """A job with its answer, if the caller may have that; `NotFound` if it is not theirs."""
@@ -302,6 +303,26 @@ class Office:
         now, place = self._clock.now(), _place(job.id)
         put = Put(address=place, value=value, at=now, expected=expected, expires_at=now + KEPT)
         self._store.put(job.tenant, [put])
+
+    def _every(self, tenant: str) -> Sequence[Document]:
+        """The tenant's jobs, the latest first."""
+        now = self._clock.now()
+        every = self._store.walk_shelf(Reach(tenant=tenant), Shelf.JOB)
+        alive = [one for one in every if one.alive(now)]
+        return sorted(alive, key=lambda one: (one.created_at, one.address.name), reverse=True)
+
+    def _make_room(self, caller: Caller) -> None:
+        """Let go of a key's oldest jobs, so that no key fills the store with answers."""
+        over = (
+            one.address.name
+            for one in self._every(caller.tenant)
+            if one.value["by"] == caller.name and one.value["state"] != State.RUNNING
+        )
+        gone = [
+            Discard(address=at(id)) for id in islice(over, HELD, None) for at in (_place, _answer)
+        ]
+        if gone:
+            self._store.put(caller.tenant, gone)
 
     def _found(self, caller: Caller, id: str) -> Document:
         found = self._store.documents(caller.tenant, [_place(id)])
