@@ -83,10 +83,12 @@ def test_a_server_waits_for_a_database_that_is_not_there_yet(
     ):
         assert client.get("/ready").status_code == 503
         assert_unavailable(written(client, "too early"))
+        assert_guarded(client)
         database.restart()
         # Every new connection may meet another worker.
         wait_for(lambda: all(httpx.get(f"{server.url}/ready").is_success for _ in range(10)))
         assert written(client, "now").is_success
+        assert_guarded(client)
 
 
 def test_ready_goes_by_what_writes_did() -> None:
@@ -118,6 +120,24 @@ def assert_unavailable(answer: httpx.Response) -> None:
     assert answer.headers["content-type"] == "application/problem+json"
     assert told["type"] == "urn:remanence:store-unavailable"
     assert answer.headers["retry-after"]
+
+
+def assert_guarded(client: httpx.Client) -> None:
+    """Whether its store is there or not, a server is called by its names and its pages alone."""
+    for path, method in (("/health", "GET"), ("/ready", "GET"), ("/v1/memories", "POST")):
+        answer = client.request(method, path, headers={"Host": "evil.example"})
+        assert answer.status_code == 421, (path, answer.text)
+        page = client.request(method, path, headers={"Origin": "https://evil.example"})
+        assert page.status_code == 403, (path, page.text)
+        framed = client.request(method, path, headers={"Sec-Fetch-Site": "cross-site"})
+        assert framed.status_code == 403, (path, framed.text)
+        asked = client.request(method, path, headers={"X-Request-ID": "mine"})
+        for one in (answer, page, framed, asked):
+            assert one.headers["x-content-type-options"] == "nosniff"
+            assert one.headers["x-frame-options"] == "DENY"
+            assert "frame-ancestors" in one.headers["content-security-policy"]
+            assert one.headers["cache-control"] == "no-store"
+        assert asked.headers["x-request-id"] == "mine"
 
 
 def wait_for(state: Callable[[], bool]) -> None:

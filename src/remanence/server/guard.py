@@ -78,6 +78,67 @@ class Witness(Protocol):
         """One request was not let in."""
 
 
+class Entrance:
+    """By which names the server may be called, and from which pages."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._hosts = allowed_hosts(settings)
+        self._origins = allowed_origins(settings)
+
+    def refusal(
+        self, scope: Scope, headers: Mapping[str, str], id: str
+    ) -> tuple[str, Problem] | None:
+        """What a request is not let in for, in a word and as a problem."""
+        if not host_allowed(headers.get("host", ""), self._hosts):
+            return "host", _wrong_host(headers.get("host", ""), id)
+        if not self._origin_allowed(headers) or not self._site_allowed(scope, headers):
+            return "origin", _wrong_origin(id)
+        return None
+
+    def _origin_allowed(self, headers: Mapping[str, str]) -> bool:
+        """Whether no page asks, or one of this server's own, or one of those that may."""
+        origin, host = headers.get("origin"), headers.get("host")
+        own = (f"http://{host}", f"https://{host}")
+        return origin is None or origin in self._origins or origin in own
+
+    def _site_allowed(self, scope: Scope, headers: Mapping[str, str]) -> bool:
+        """The same by what browsers say where no `Origin` is: images, forms, links, frames."""
+        site = headers.get("sec-fetch-site")
+        if site is None or site.lower() in _OWN_PAGES or headers.get("origin") in self._origins:
+            return True
+        opened = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest"))
+        reads = scope["method"] in ("GET", "HEAD")
+        return reads and opened == ("navigate", "document") and scope["path"] in PAGES
+
+
+class Ajar:
+    """ASGI middleware around a server that is not open yet: what needs no store is checked."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app = app
+        self._entrance = Entrance(settings)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request pass, or answer why not."""
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        headers = _headers(scope)
+        id = _id_of(headers)
+        scope.setdefault("state", {})["request_id"] = id
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = _guarded(list(message.get("headers", ())), id)
+            await send(message)
+
+        wrong = self._entrance.refusal(scope, headers, id)
+        if wrong is None:
+            await self._app(scope, receive, answer)
+        else:
+            await _refuse(wrong[1], answer, scope["path"])
+
+
 class Guard:
     """ASGI middleware around the whole server."""
 
@@ -88,8 +149,7 @@ class Guard:
         self._gate = gate
         self._limits = limits
         self._witness = witness
-        self._hosts = allowed_hosts(settings)
-        self._origins = allowed_origins(settings)
+        self._entrance = Entrance(settings)
         self._max_body = int(settings.max_body_mb * MB)
         self._proxies = settings.proxy_networks
         self._requests = Shares(settings.connections, "requests under way")
@@ -158,12 +218,10 @@ class Guard:
     ) -> Problem | None:
         """Why a request is not let in; nothing of its body has been read yet."""
         id = state["request_id"]
-        if not host_allowed(headers.get("host", ""), self._hosts):
-            self._witness.refused("host")
-            return _wrong_host(headers.get("host", ""), id)
-        if not self._origin_allowed(headers) or not self._site_allowed(scope, headers):
-            self._witness.refused("origin")
-            return _wrong_origin(id)
+        if (wrong := self._entrance.refusal(scope, headers, id)) is not None:
+            reason, problem = wrong
+            self._witness.refused(reason)
+            return problem
         try:
             address = caller_address(_peer(scope), headers, self._proxies)
             if scope["path"] in OPEN_PATHS:
@@ -204,21 +262,6 @@ class Guard:
             raise
         self._guesses.forget(guess)
         return caller
-
-    def _origin_allowed(self, headers: Mapping[str, str]) -> bool:
-        """Whether no page asks, or one of this server's own, or one of those that may."""
-        origin, host = headers.get("origin"), headers.get("host")
-        own = (f"http://{host}", f"https://{host}")
-        return origin is None or origin in self._origins or origin in own
-
-    def _site_allowed(self, scope: Scope, headers: Mapping[str, str]) -> bool:
-        """The same by what browsers say where no `Origin` is: images, forms, links, frames."""
-        site = headers.get("sec-fetch-site")
-        if site is None or site.lower() in _OWN_PAGES or headers.get("origin") in self._origins:
-            return True
-        opened = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest"))
-        reads = scope["method"] in ("GET", "HEAD")
-        return reads and opened == ("navigate", "document") and scope["path"] in PAGES
 
     def _check_rate(self, caller: Caller) -> None:
         wait = self._limits.take(caller.name, caller.rate_limit)

@@ -126,7 +126,7 @@ def serve_when_there(settings: Settings, at: socket.socket) -> None:
     """The same where the store does not answer yet: calls are told so until it does."""
     prepare(settings)
     signal.signal(signal.SIGTERM, lambda *_: None)
-    app = Waiting(lambda: opened_app(settings))
+    app = Waiting(lambda: opened_app(settings), settings)
     uvicorn.Server(uvicorn.Config(app, **listening(settings))).run(sockets=[at])
 
 

@@ -13,7 +13,9 @@ from fastapi import FastAPI
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from remanence.config import Settings
 from remanence.errors import StoreUnavailable
+from remanence.server.guard import Ajar
 from remanence.server.problems import MEDIA_TYPE, RETRY_S, problem_of
 from remanence.version import __version__
 
@@ -29,8 +31,9 @@ class Waiting:
     notices. What cannot be mended by waiting ends the server.
     """
 
-    def __init__(self, make: Callable[[], FastAPI]) -> None:
+    def __init__(self, make: Callable[[], FastAPI], settings: Settings) -> None:
         self._make = make
+        self._closed = Ajar(_not_yet, settings)
         self._app: FastAPI | None = None
         self._tried = asyncio.Event()
         self._stopping = asyncio.Event()
@@ -42,7 +45,7 @@ class Waiting:
         elif self._app is not None:
             await self._app(scope, receive, send)
         else:
-            await _not_yet(scope["path"])(scope, receive, send)
+            await self._closed(scope, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -87,12 +90,16 @@ class Waiting:
             signal.raise_signal(signal.SIGTERM)
 
 
-def _not_yet(path: str) -> Response:
+async def _not_yet(scope: Scope, receive: Receive, send: Send) -> None:
+    await _answer(scope["path"], scope["state"]["request_id"])(scope, receive, send)
+
+
+def _answer(path: str, id: str) -> Response:
     if path == "/health":
         return Response(_told("ok"), media_type="application/json")
     if path == "/ready":
         return Response(_told("unavailable"), status_code=503, media_type="application/json")
-    problem = replace(problem_of(StoreUnavailable()), detail=_DETAIL)
+    problem = replace(problem_of(StoreUnavailable(), id), detail=_DETAIL)
     headers = {"retry-after": str(RETRY_S)}
     body = orjson.dumps(problem.body())
     return Response(body, status_code=problem.status, media_type=MEDIA_TYPE, headers=headers)

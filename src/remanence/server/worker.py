@@ -11,4 +11,4 @@ def app() -> Waiting:
     """The app of this process, as soon as its store answers."""
     settings = load_settings()
     prepare(settings)
-    return Waiting(lambda: opened_app(settings))
+    return Waiting(lambda: opened_app(settings), settings)
