@@ -12,12 +12,14 @@ from pathlib import Path
 import httpx
 import pytest
 
+from remanence import Memory
 from remanence.errors import IndexUnavailable
 from remanence.index.chroma import ChromaEngine, ChromaIndex
 from remanence.index.follower import Engine, FollowingIndex
 from remanence.index.follower.engine import PART_BITS
 from remanence.index.qdrant import QdrantEngine, QdrantIndex
 from remanence.model.embedding import FloatArray
+from remanence.model.scope import Reach
 from remanence.ports.store import Store
 from remanence.store.sqlite import SqliteStore
 from remanence.testing.following import (
@@ -234,3 +236,39 @@ def agreed(url: str, collection: str) -> set[int]:
         json={"limit": 100_000, "with_payload": False},
     ).json()["result"]["points"]
     return {point["id"] for point in told if isinstance(point["id"], int)}
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "postgres":
+        return str(request.getfixturevalue("postgres_url"))
+    return str(tmp_path / "erased.db")
+
+
+def test_erasing_empties_the_index_or_says_that_it_could_not(
+    database: str, kind: str, server: Service, engine: Engine
+) -> None:
+    def erased(user: str) -> list[str]:
+        receipt = memory.forget(user_id=user, erase=True).receipt
+        assert receipt is not None
+        assert memory.erasures.verify(receipt)
+        return [one for one in receipt.remains if "could not be reached" in one]
+
+    with Memory(database, index=kind, index_url=server.urls[0]) as memory:
+        for user in ("ana", "bob", "eve"):
+            memory.add_many([f"{user} keeps bees", f"{user} likes tea"], user_id=user)
+        assert memory.search("bees", user_id="ana")
+        store, index = memory.parts.store, memory.parts.recall.vectors()
+        first = index.first  # type: ignore[attr-defined]
+        engine.ensure(first.collection, memory.parts.embedder.fingerprint.dimension)
+        everybody = store.partitions(Reach(tenant=memory.tenant, all_users=True))
+        until(lambda: index.flush(everybody) and engine.count() == 6)
+        assert erased("ana") == []
+        assert engine.count() == 4
+        server.kill()
+        (told,) = erased("bob")
+        assert kind in told
+        server.restart()
+        until(lambda: index.flush(everybody) and engine.count() == 2)
+        assert erased("eve") == []
+        assert engine.count() == 0

@@ -13,10 +13,13 @@ from typing import Any
 import pytest
 
 from remanence import Memory
+from remanence.clock import SystemClock
 from remanence.errors import Conflict, InvalidInput, StoreCorrupt
 from remanence.layers.erasure import Erasures
 from remanence.layers.erasure.receipts import told_of
+from remanence.model.document import Address, Put, Shelf
 from remanence.model.erasure import By, Erasure, Forgotten, Stage
+from remanence.model.scope import Reach
 from remanence.wiring import restore_store
 
 SECRET = "the zorblax is under the stairs"
@@ -249,3 +252,24 @@ def test_a_bad_backup_changes_nothing_though_there_are_receipts(tmp_path: Path) 
         assert memory.count(user_id="ana") == 2
         assert [one.status for one in erasures(memory).list()] == [Stage.COMPLETED]
         assert asdict(erasures(memory).list()[0])["tenant"] == "default"
+
+
+def test_what_servers_keep_of_answers_goes_whoever_erases(memory: Memory) -> None:
+    """An answer to a repeated call, or of a job, may hold what a memory says."""
+    store, at = memory.parts.store, SystemClock().now()
+    for name in ("0" * 64, "job 1"):
+        answer = Address(shelf=Shelf.ANSWER, name=name)
+        store.put(memory.tenant, [Put(address=answer, value={"answer": SECRET}, at=at)])
+    (first, *_) = fill(memory)
+    memory.forget(first, erase=True)
+    assert store.shelved(Reach(tenant=memory.tenant), Shelf.ANSWER, limit=9) == []
+
+
+def test_a_receipt_names_who_was_sent_texts_without_their_secrets(database: str) -> None:
+    endpoint = "http://user:hush@llm.example:9/v1"
+    with Memory(database, llm_url=endpoint, llm_model="m", embedder="none-here") as memory:
+        memory.add("Ana likes tea", user_id="ana")
+        told = " ".join(receipt_of(memory.forget(user_id="ana", erase=True)).remains)
+    assert "The language model at llm.example" in told
+    assert "hush" not in told
+    assert "Logs and traces" in told

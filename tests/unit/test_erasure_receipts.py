@@ -49,7 +49,7 @@ def make(store: SqliteStore, **options: Any) -> Eraser:
     clock = FixedClock(NOW)
     sessions = Sessions(store, "t", clock, 60, None, lambda *_, **__: [])
     return Eraser(
-        store, sessions, "t", clock, IdMaker(), **{"clean": lambda reaches: None, **options}
+        store, sessions, "t", clock, IdMaker(), **{"clean": lambda reaches: (), **options}
     )
 
 

@@ -53,11 +53,12 @@ class WithStandby:
         held = self._standby.stats().bytes_in_memory
         return replace(told, bytes_in_memory=told.bytes_in_memory + held)
 
-    def flush(self, partitions: Iterable[int] = ()) -> None:
+    def flush(self, partitions: Iterable[int] = ()) -> bool:
         """As in `VectorIndex`."""
         chosen = tuple(partitions)
         self._forget_file()
-        self._each(lambda index: index.flush(chosen))
+        followed = [index.flush(chosen) for index in self._there()]
+        return all(followed)
 
     def rebuild(self, progress: Progress | None = None) -> None:
         """As in `VectorIndex`; the standby reads the store when it is next needed."""
@@ -81,6 +82,8 @@ class WithStandby:
                 remove(self._file)
 
     def _each(self, act: Callable[[VectorIndex], None]) -> None:
-        for index in (self._standby, self.first):
-            if index is not None:
-                act(index)
+        for index in self._there():
+            act(index)
+
+    def _there(self) -> list[VectorIndex]:
+        return [index for index in (self._standby, self.first) if index is not None]

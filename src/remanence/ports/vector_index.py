@@ -62,10 +62,11 @@ class VectorIndex(Protocol):
     def stats(self) -> IndexStats:
         """Size and position."""
 
-    def flush(self, partitions: Iterable[int] = ()) -> None:
+    def flush(self, partitions: Iterable[int] = ()) -> bool:
         """Let nothing stay that the store has erased, in these partitions or in those used here.
 
-        A cache file, if there is one, is written, so that the next start is quick.
+        A cache file, if there is one, is written, so that the next start is quick. False if an
+        index elsewhere cannot be reached now, and does it when it is back.
         """
 
     def rebuild(self, progress: Progress | None = None) -> None:

@@ -91,9 +91,12 @@ class Parts:
         """Leave no trace of what was erased outside the store."""
         self.clean({Reach(tenant=record.tenant, user_id=record.user_id) for record in erased})
 
-    def clean(self, reaches: Collection[Reach]) -> None:
+    def clean(self, reaches: Collection[Reach]) -> Sequence[str]:
         """Leave no trace of what was erased in these scopes in the index, whose file is only a
-        cache, nor of any text in the embedder's, nor of answers that told of it."""
+        cache, nor of any text in the embedder's, nor of answers that told of it.
+
+        Where that could not be done now, for a person to read.
+        """
         self.embedder.forget()
         if self.cache is not None:
             for tenant in {reach.tenant for reach in reaches}:
@@ -102,9 +105,17 @@ class Parts:
             with suppress(EmbedderError):
                 self.recall.vectors()
         if self.recall.index is not None:
-            self.recall.index.flush([p for reach in reaches for p in self.store.partitions(reach)])
-        elif self.index_file is not None:
+            partitions = [p for reach in reaches for p in self.store.partitions(reach)]
+            return () if self.recall.index.flush(partitions) else (self._behind(),)
+        if self.index_file is not None:
             remove(self.index_file)
+        return (self._behind(),) if self.index_kind in FOLLOWERS else ()
+
+    def _behind(self) -> str:
+        return (
+            f"The index in {self.index_kind}, which could not be reached: the erased vectors (no "
+            "texts), until it answers and has followed the store."
+        )
 
     def close(self) -> None:
         """Release everything, the store last."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from remanence.clock import Clock, SystemClock
@@ -61,16 +62,23 @@ def make_eraser(
         clean=parts.clean,
         unlearn=unlearn,
         tombstones=tombstones_of(settings),
-        remains=list(_remains(parts)),
+        remains=list(_remains(parts, settings)),
     )
 
 
-def _remains(parts: Parts) -> Iterator[str]:
+def _remains(parts: Parts, settings: Settings) -> Iterator[str]:
     """Where a trace may stay outside the store, for a person to read."""
     if parts.sessions is not None:
         yield "The cache: names of erased sessions, for 5 seconds; a server that was down, longer."
     if parts.index_kind in FOLLOWERS:
-        yield f"The index in {parts.index_kind}, until it has followed the store."
+        yield (
+            f"The files of {parts.index_kind}: bytes of removed vectors (no texts), until it "
+            "rewrites those files."
+        )
+    for what, url in (("embedder", settings.embedder_url), ("language model", settings.llm_url)):
+        if url:
+            yield f"The {what} at {urlsplit(url).hostname}: what it keeps of texts it was sent."
+    yield "Logs and traces that were sent elsewhere: names and ids of calls, for as long as kept."
 
 
 def unlearnt(store: Store, tenant: str, ids: Sequence[str]) -> Mapping[str, int]:

@@ -87,11 +87,12 @@ class BitsIndex:
             shelf = self._shelf
             return IndexStats(vectors=shelf.vectors, bytes_in_memory=shelf.nbytes)
 
-    def flush(self, partitions: Iterable[int] = ()) -> None:
+    def flush(self, partitions: Iterable[int] = ()) -> bool:
         """As in `VectorIndex`; what was erased before is not in the new file."""
         with self._lock:
             self._refuse_if_closed()
             self._shelf.save()
+        return True
 
     def rebuild(self, progress: Progress | None = None) -> None:
         """As in `VectorIndex`."""

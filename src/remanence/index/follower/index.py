@@ -102,20 +102,23 @@ class FollowingIndex:
             detail=problem,
         )
 
-    def flush(self, partitions: Iterable[int] = ()) -> None:
+    def flush(self, partitions: Iterable[int] = ()) -> bool:
         """Bring these partitions, and all this process has had to do with, up to date now.
 
-        What an engine that is down cannot do now is done when it is back.
+        What an engine that is down cannot do now is done when it is back; then it is False.
         """
         self._use()
-        owed = {*partitions, *self._following.touched, *self._worker.owed}
+        asked, done = set(partitions), set[int]()
+        owed = {*asked, *self._following.touched, *self._worker.owed}
         for partition in owed:
             self._worker.owe(partition)
         for partition in sorted(owed):
             with suppress(IndexUnavailable):
                 self._bring(partition, SOON_S)
+                done.add(partition)
             if self._following.access.problem:
-                return
+                break
+        return (asked or owed) <= done
 
     def follow_all(self, progress: Progress | None = None) -> None:
         """Bring every partition of every tenant up to date; progress in partitions."""

@@ -17,6 +17,7 @@ from remanence.layers.erasure.closure import Account, left_of
 from remanence.layers.erasure.receipts import begun, shelving, signed
 from remanence.layers.erasure.tombstones import Tombstones
 from remanence.layers.sessions import Sessions
+from remanence.model.document import Discard, Shelf
 from remanence.model.erasure import Asked, By, Erasure, Forgotten, Stage
 from remanence.model.filter import Compare, Filter
 from remanence.model.memory import MemoryRecord
@@ -24,8 +25,9 @@ from remanence.model.scope import Reach
 from remanence.ports.store import Store
 from remanence.remember.removing import remove
 
+ANSWERS = 1_000
 LOOKS = 20  # at a scope that others fill while it is erased
-Clean: TypeAlias = Callable[[Collection[Reach]], object]
+Clean: TypeAlias = Callable[[Collection[Reach]], Sequence[str]]
 Look: TypeAlias = Callable[[], Sequence[MemoryRecord]]
 Unlearn: TypeAlias = Callable[[Sequence[str]], Mapping[str, int]]
 
@@ -38,7 +40,8 @@ def nothing_unlearnt(ids: Sequence[str]) -> Mapping[str, int]:
 class Eraser:
     """Erases memories of a tenant with all that tells of them, and gives the receipt.
 
-    `clean` clears what is kept outside the store for a scope (index files, caches); `unlearn` takes
+    `clean` clears what is kept outside the store for a scope (indexes, caches), and tells where it
+    could not; `unlearn` takes
     erased memories out of what was trained on them, and counts that; `remains` are places outside
     the store where a trace may stay. The rows go in one transaction
     with the note that they do; what follows it is done again if it was cut off, by `settle`.
@@ -176,10 +179,11 @@ class Eraser:
         self, account: Account, until: datetime | None, bound: datetime | None
     ) -> Erasure | None:
         """The signed receipt; None if somebody has written to the scope meanwhile."""
-        self._clean(_reaches(account, until))
+        _forget_answers(self._store, self._tenant)
+        behind = self._clean(_reaches(account, until))
         self._sessions.drop([*account.gone.values(), *account.back.values()])
         account.add(**self._unlearn(account.receipt.ids))
-        remains = account.receipt.remains
+        remains = (*account.receipt.remains, *behind)
         if bound is not None and until is None:
             remains = (*remains, f"What others wrote after {bound.astimezone(UTC):%H:%M:%S} UTC.")
         done = replace(account.receipt, status=Stage.COMPLETED, remains=remains)
@@ -191,6 +195,16 @@ class Eraser:
         except Conflict:
             return None
         return done
+
+
+def _forget_answers(store: Store, tenant: str) -> None:
+    """Let go of what servers keep for calls that are repeated, and for jobs that nobody waits for.
+
+    What is at work meanwhile finds its place gone, and keeps no answer.
+    """
+    reach = Reach(tenant=tenant)
+    while found := store.shelved(reach, Shelf.ANSWER, limit=ANSWERS):
+        store.put(tenant, [Discard(address=one.address) for one in found])
 
 
 def _made_by(records: Sequence[MemoryRecord], bound: datetime | None) -> Sequence[MemoryRecord]:

@@ -84,8 +84,9 @@ class PgVectorIndex:
             detail=f"{missing} vector indexes are not made yet" if missing else "",
         )
 
-    def flush(self, partitions: Iterable[int] = ()) -> None:
+    def flush(self, partitions: Iterable[int] = ()) -> bool:
         """As in `VectorIndex`: there is nothing to write."""
+        return True
 
     def rebuild(self, progress: Progress | None = None) -> None:
         """As in `VectorIndex`: the embedder's indexes are made anew, for every process."""
