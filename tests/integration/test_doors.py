@@ -108,7 +108,7 @@ WORDLESS = {
     *("schedules.set", "sessions.cleanup", "sessions.end", "sessions.erase", "sessions.get"),
     *("sleep.cancel", "sleep.resume", "sleep.run", "sleep.undo", "sleep.undo_night"),
     *("snapshots.delete", "snapshots.restore", "working.cleanup", "working.clear"),
-    "working.remove",
+    *("working.remove", "set_timezone"),
 }
 
 
@@ -275,6 +275,7 @@ EXPORT = [
     document("session", "s", SESSION),
     document("user", "timezone", {"name": "Asia/Kathmandu"}),
     document("working", MAIL, ITEM, session_id="s"),
+    document("user", "timezone", {"name": "+05:45", MAIL: PRIVATE}),
 ]
 
 

@@ -29,7 +29,7 @@ NAMING = frozenset({"purge"})  # its labels say what is looked for; nothing carr
 ROLES = frozenset({"user", "assistant", "system", "developer", "tool", "function", "human", "ai"})
 CALLER = "caller"  # the origin of a claim that somebody stated
 CITING: Mapping[str, str] = {"facts.add": "source", "graph.relate": "source_memory"}
-_NOTED = (Shelf.BLOCK, Shelf.CONVERSATION, Shelf.SESSION, Shelf.WORKING)
+_NOTED = (Shelf.BLOCK, Shelf.CONVERSATION, Shelf.SESSION, Shelf.USER, Shelf.WORKING)
 
 Line = Mapping[str, Any]
 
@@ -302,7 +302,8 @@ def _name_redacted(shelf: Any, name: Any, redact: Redact) -> Any:
 def _noted(value: Any, redact: Redact) -> Any:
     if not isinstance(value, Mapping):
         return words_redacted(value, redact)
-    return redacted("noted", value, redact)
+    # A file may hold fields that no layer knows, and name them as it likes.
+    return {redact(str(n)): v for n, v in redacted("noted", value, redact).items()}
 
 
 def _as_written(line: Line, caller: Caller) -> Line:
