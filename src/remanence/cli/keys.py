@@ -240,12 +240,18 @@ def _anchor_in(path: Path) -> Anchor:
 
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
-        seq, at = int(told["seq"]), moment_of("at", told["at"])
-        return Anchor(tenant=str(told["tenant"]), seq=seq, hash=str(told["hash"]), at=at)
+        tenant, seq, hash = told["tenant"], told["seq"], told["hash"]
+        if not isinstance(tenant, str) or not isinstance(hash, str) or not _counts(seq):
+            raise TypeError("it names no entry of a log")
+        return Anchor(tenant=tenant, seq=seq, hash=hash, at=moment_of("at", told["at"]))
     except OSError as error:
         raise NotFound(f"{path} cannot be read: {error.strerror}.") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, InvalidInput, RecursionError) as error:
         raise InvalidInput(f"{path} is no anchor; `rem audit --anchor FILE` writes one.") from error
+
+
+def _counts(number: object) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool) and number >= 0
 
 
 def prefix_in(given: str) -> str:
