@@ -91,20 +91,21 @@ class Entrance:
         """What a request is not let in for, in a word and as a problem."""
         if not host_allowed(headers.get("host", ""), self._hosts):
             return "host", _wrong_host(headers.get("host", ""), id)
-        if not self._origin_allowed(headers) or not self._site_allowed(scope, headers):
+        if not self._page_allowed(scope, headers):
             return "origin", _wrong_origin(id)
         return None
 
-    def _origin_allowed(self, headers: Mapping[str, str]) -> bool:
-        """Whether no page asks, or one of this server's own, or one of those that may."""
-        origin, host = headers.get("origin"), headers.get("host")
-        own = (f"http://{host}", f"https://{host}")
-        return origin is None or origin in self._origins or origin in own
+    def _page_allowed(self, scope: Scope, headers: Mapping[str, str]) -> bool:
+        """Whether no page asks, or one of this server's own, or one of those that may.
 
-    def _site_allowed(self, scope: Scope, headers: Mapping[str, str]) -> bool:
-        """The same by what browsers say where no `Origin` is: images, forms, links, frames."""
-        site = headers.get("sec-fetch-site")
-        if site is None or site.lower() in _OWN_PAGES or headers.get("origin") in self._origins:
+        Where no `Origin` is, browsers say by other headers who asks: images, forms, links, frames.
+        """
+        origin, host, site = (headers.get(name) for name in ("origin", "host", "sec-fetch-site"))
+        if origin is not None and origin in self._origins:
+            return True
+        if origin not in (None, f"http://{host}", f"https://{host}"):
+            return False
+        if site is None or site.lower() in _OWN_PAGES:
             return True
         opened = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest"))
         reads = scope["method"] in ("GET", "HEAD")
