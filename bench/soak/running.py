@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from campaign import Batch, Campaign, Seen, Work
-from remanence.testing.fork_server import fork_server
+from remanence.testing.fork_server import end_fork_server, fork_server
 from remanence.testing.program import Program
 from remanence.testing.services.postgres import Postgres
 from remanence.testing.services.shared import short_folder
@@ -167,8 +167,7 @@ def be_a_batch(given: str) -> None:
         lambda more: say(more=more),
     )
     seen = seen_by(campaigns_in(Path(asked["source"])), asked["campaign"], work)
-    if fork_server.cache_info().currsize:
-        fork_server().close()  # so that what it ran is counted
+    end_fork_server()
     say(seen=asdict(seen), processor_s=_processor_s())
 
 

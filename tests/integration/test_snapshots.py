@@ -501,6 +501,7 @@ def test_summaries_come_back_with_the_messages_they_were_made_of(
     assert state_of(memory, user_id="ana") == after
 
 
+@pytest.mark.usefixtures("here")
 def test_a_summary_outside_the_scope_that_is_outdated_goes(memory: Memory) -> None:
     [message] = memory.add_messages(
         [{"role": "user", "content": "I drink tea"}], user_id="ana", session_id="s1"

@@ -101,6 +101,13 @@ def fork_server() -> ForkServer:
         return _started()
 
 
+def end_fork_server() -> None:
+    """Close it, if it was started; what it ran is counted to this process then."""
+    with _starting:
+        if _started.cache_info().currsize:
+            _started().close()
+
+
 @cache
 def _started() -> ForkServer:
     server = ForkServer()
