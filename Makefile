@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SERVING := $(VENV)/.serving
 STAMP := $(VENV)/.installed
 INSTALL := $(BIN)/python tools/install.py
-PYTEST := $(BIN)/pytest -n 2 --dist loadgroup
+PYTEST := $(BIN)/pytest --dist loadgroup
 DATA ?= ../shared/bench
 
 .PHONY: run test test-fast soak test-llm test-train test-encryption check format house durations bench bench-recall bench-context bench-speed bench-scale train model services wheel requirements docs clean
@@ -16,11 +16,11 @@ run: model
 
 # The loop: the unit tests that are quick, and twenty tests through every door.
 test-fast: model $(STAMP)
-	$(PYTEST) -m 'not slow and not soak' tests/unit @tests/smoke.txt
+	$(PYTEST) -n 2 -m 'not slow and not soak' tests/unit @tests/smoke.txt
 
-# All that guards correctness, once.
+# All that guards correctness, once. Half of the time it waits for disks and servers: so four workers on two cores.
 test: model services
-	$(PYTEST) --durations 25
+	$(PYTEST) -n 4 --durations 25
 
 # The same promises at length, for about an hour; a run that was killed goes on. ONLY=power-loss is
 # one campaign, TIMES=.1 a tenth of each, ANEW=1 forgets the run before; see docs/reliability.md.
