@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from remanence.model.memory import Json
 
 
 def plain(value: Any) -> Json:
-    """The value as JSON data; nothing is rounded and nothing left out."""
+    """The value as JSON data, as whoever reads the bytes has it."""
     data: Json = msgspec.json.decode(encoded(value))
     return data
 
@@ -25,7 +24,7 @@ def encoded(value: Any) -> bytes:
 
 def dumped(value: Any) -> str:
     """The value as JSON on one line."""
-    return json.dumps(plain(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return encoded(value).decode()
 
 
 def _other(value: Any) -> Any:

@@ -47,7 +47,7 @@ def respelled(data: Any, names: Names, *, back: bool = False) -> Any:
 def _renamed(data: Any, known: Names) -> Any:
     if isinstance(data, Mapping):
         return {known.get(name, name): _renamed(item, known) for name, item in data.items()}
-    if isinstance(data, list | tuple):
+    if isinstance(data, list):
         return [_renamed(item, known) for item in data]
     return data
 
