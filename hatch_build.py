@@ -12,7 +12,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from platformdirs import user_cache_dir
 
 MODEL = "all-MiniLM-L6-v2"
-INSIDE = f"remanence/embedding/models/{MODEL}"
+INSIDE = f"remanence/backends/embedding/models/{MODEL}"
 
 
 class ModelHook(BuildHookInterface[Any]):

@@ -21,20 +21,18 @@ import numpy as np
 
 from private_words import PLAIN_SENSE, Told, memories
 from remanence import Memory
-from remanence.clock import FixedClock
-from remanence.evaluation.datasets import load_corpora
-from remanence.evaluation.metrics import ndcg_at, recall_at
-from remanence.evaluation.workshop import filled
-from remanence.learn.experiences import experiences_of
-from remanence.learn.learn import Learn
-from remanence.learn.replay import lessons_of
-from remanence.learn.school import School
-from remanence.learn.training import teach
+from remanence.consolidation.learning.learn import Learn
+from remanence.consolidation.learning.replay import lessons_of
+from remanence.consolidation.learning.school import School, experiences_of
+from remanence.consolidation.learning.trainer import teach
+from remanence.model.clock import FixedClock
 from remanence.model.learning import LearnPolicy
 from remanence.model.scope import Reach
 from remanence.recall.adapter import Adapter
 from remanence.recall.adapters import PLAIN, Adapted
-from remanence.recall.ask import query_of
+from remanence.recall.query import query_of
+from remanence.tools.evaluation.datasets import filled, load_corpora
+from remanence.tools.evaluation.run import ndcg_at, recall_at
 
 BEGIN = datetime(2026, 1, 5, 9, tzinfo=UTC)
 USER = "user"
@@ -187,7 +185,7 @@ def forgetting(folder: Path, seed: int) -> dict[str, float]:
     user.learn.train(USER)
     figures["old, then new with replay"] = user.figure(old)
     figures["new, then new with replay"] = user.figure(new)
-    school, key_of = user.school(), user.memory.parts.store.key_of
+    school, key_of = user.school(), user.memory.parts.store.recall.key_of
     for name, asked in (("old", old), ("new", new)):
         found = [
             ndcg_at(
@@ -210,7 +208,7 @@ def elsewhere(data: Path, work: Path, adapter: Adapter) -> dict[str, float]:
     for corpus in load_corpora(data / "locomo_dev.json"):
         with filled(corpus, work) as memory:
             reach = Reach(tenant=memory.tenant, user_id=corpus.name)
-            [partition] = memory.parts.store.partitions(reach)
+            [partition] = memory.parts.store.recall.partitions(reach)
             using = Adapted({partition: adapter})
             gains += [
                 _both(memory, corpus.name, probe.question, probe.now, using, probe.turns)
@@ -232,7 +230,7 @@ def _both(
     orders = []
     for adapted in (PLAIN, using):
         keys = recall.rank(query, recall.scenes(query, adapted)).keys()[:10]
-        records = store.records(partition, keys)
+        records = store.recall.records(partition, keys)
         orders.append([str(records[key].external_id) for key in keys])
     first, second = orders
     return (

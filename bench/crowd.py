@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from rich.progress import track
 
-from remanence.evaluation.datasets import Corpus, Probe, load_corpora
-from remanence.evaluation.run import Outcome
+from remanence.tools.evaluation.datasets import Corpus, Probe, load_corpora
+from remanence.tools.evaluation.run import Outcome
 from search_load import opened, prepared
 from speed import about
 

@@ -12,7 +12,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from remanence.silence import hush
+from remanence.model.telemetry import hush
 from synthetic import DIMENSION, Turn
 
 Vector = NDArray[np.float32]
@@ -46,7 +46,7 @@ class Remanence:
     """The store and its index through their ports, with vectors given instead of embedded."""
 
     def __init__(self, folder: Path) -> None:
-        from remanence.index.bits import BitsIndex
+        from remanence.backends.index.bits import BitsIndex
         from remanence.store.sqlite import SqliteStore
 
         path = folder / "agent.db"
@@ -55,7 +55,7 @@ class Remanence:
         self._index = BitsIndex(
             self._store,
             self._fingerprint,
-            identity=self._store.identity,
+            identity=self._store.upkeep.identity,
             file=path.with_name(path.name + ".index"),
         )
 
@@ -74,7 +74,7 @@ class Remanence:
 
         where = parse_filter({"team": team})
         assert where is not None
-        allowed = self._store.keys(1, where)
+        allowed = self._store.recall.keys(1, where)
         return (self._index.nearest(1, vector, limit, allowed).keys - 1).tolist()
 
     def index_bytes(self) -> int | None:
@@ -88,7 +88,7 @@ class Remanence:
         from remanence.model.write import Batch
 
         actions = tuple(insert_of(turn, vector, self._fingerprint) for turn, vector in rows)
-        self._store.write(Batch(tenant=TENANT, at=NOW, actions=actions))
+        self._store.archive.write(Batch(tenant=TENANT, at=NOW, actions=actions))
 
 
 class Chroma:
@@ -232,9 +232,9 @@ def insert_of(turn: Turn, vector: Vector, fingerprint: Any, tenant: str = TENANT
 
 def bundled_fingerprint() -> Any:
     """The bundled model's, so that `Memory` finds the vectors; any, if there is no model."""
+    from remanence.backends.embedding.manifest import read_manifest
+    from remanence.backends.embedding.models import find_model
     from remanence.config import load_settings
-    from remanence.embedding.manifest import read_manifest
-    from remanence.embedding.models import find_model
     from remanence.errors import EmbedderError
     from remanence.model.embedding import Fingerprint
 

@@ -16,8 +16,10 @@ import time
 from pathlib import Path
 
 from lora_facts import FIRST, SECOND
-from remanence.learn.lora import Example, Finetuned, Score, finetune
-from remanence.learn.lora.questions import question
+from remanence.consolidation.learning.lora.examples import TrainingExample, question
+from remanence.consolidation.learning.lora.jobs import Finetuned
+from remanence.consolidation.learning.lora.models import LossScore
+from support.lora import finetune
 
 Facts = tuple[tuple[str, str, str], ...]
 
@@ -36,8 +38,8 @@ def main() -> None:
 
 def taught(
     given: argparse.Namespace,
-    new: list[Example],
-    old: list[Example],
+    new: list[TrainingExample],
+    old: list[TrainingExample],
     out: Path,
     replay: float,
     previous: Path | None,
@@ -67,7 +69,7 @@ def show(name: str, done: Finetuned) -> None:
         row("old facts", figures.old_before, figures.old_after)
 
 
-def row(name: str, before: Score, after: Score) -> None:
+def row(name: str, before: LossScore, after: LossScore) -> None:
     change = 100 * (after.loss / before.loss - 1)
     print(
         f"  {name}: loss {before.loss:.3f} -> {after.loss:.3f} ({change:+.1f} %), "
@@ -75,9 +77,9 @@ def row(name: str, before: Score, after: Score) -> None:
     )
 
 
-def examples(name: str, facts: Facts) -> list[Example]:
+def examples(name: str, facts: Facts) -> list[TrainingExample]:
     return [
-        Example(id=f"{name}:{n}", question=question(subject, predicate), answer=value)
+        TrainingExample(id=f"{name}:{n}", question=question(subject, predicate), answer=value)
         for n, (subject, predicate, value) in enumerate(facts)
     ]
 

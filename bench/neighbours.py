@@ -16,11 +16,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from remanence.testing.neighbours import street
+from support.neighbours import street
 
 
 def main() -> None:
     given = arguments()
+    if given.work is not None:
+        given.work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=given.work, prefix="neighbours-") as folder:
         database = given.database or Path(folder) / "memory.db"
         with street(database, "--workers", str(given.workers)) as both:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from remanence.index.qdrant.engine import EF
-from remanence.store.postgres.searching import LEAST_EFFORT
+from remanence.backends.index.qdrant import EF
+from remanence.store.postgres.nearest import LEAST_EFFORT
 
 Vectors = NDArray[np.float32]
 EXACT = 5000  # rows of a tenant up to which pgvector's manual advises an exact scan

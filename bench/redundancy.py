@@ -26,15 +26,15 @@ from pathlib import Path
 from typing import Any
 
 from remanence import Memory
-from remanence.clock import IdMaker, SystemClock
-from remanence.evaluation.datasets import Corpus, load_corpora
+from remanence.consolidation.merges.step import Merging
+from remanence.consolidation.sleep import Sleep
+from remanence.language.english.spelling import plain
+from remanence.model.clock import IdMaker, SystemClock
 from remanence.model.filter import Compare
 from remanence.model.memory import MemoryRecord, State
 from remanence.model.scope import Reach
 from remanence.model.sleep import SleepPolicy, Status, Step
-from remanence.sleep.merging import Merging
-from remanence.sleep.merging.wording import plain
-from remanence.sleep.sleep import Sleep
+from remanence.tools.evaluation.datasets import Corpus, load_corpora
 from rewording import reworded, written
 from speed import ONE_THREAD, keep_to_one_core
 
@@ -244,11 +244,11 @@ def wrong(memory: Memory) -> int:
 
 def _active(memory: Memory) -> int:
     reach = Reach(tenant=memory.tenant, all_users=True)
-    return memory.parts.store.count(reach, Compare("state", "eq", State.ACTIVE, field=True))
+    return memory.parts.store.archive.count(reach, Compare("state", "eq", State.ACTIVE, field=True))
 
 
 def _all(memory: Memory) -> Iterator[MemoryRecord]:
-    yield from (record for _, record in memory.parts.store.scan(memory.tenant))
+    yield from (record for _, record in memory.parts.store.archive.scan(memory.tenant))
 
 
 def _peak_mb() -> float:

@@ -2,7 +2,7 @@
 
     python bench/scale.py --out bench/results/scale.json
 
-Starts its own PostgreSQL and Qdrant on loopback (see remanence.testing.services) and stops them.
+Starts its own PostgreSQL and Qdrant on loopback (see support.services) and stops them.
 Two shapes of the same memories: all of one tenant, and 1,000 tenants of equal size. The plain
 engine gets the same vectors, index parameters and filter, through its own client, as its manual
 says; every question is put to both, one after the other, so that the machine's moods hit both.
@@ -26,14 +26,14 @@ from numpy.typing import NDArray
 import synthetic
 from engines import batches, bundled_fingerprint, insert_of
 from plain import PlainPgvector, PlainQdrant
-from remanence.memory import Memory
+from remanence.api.memory import Memory
+from remanence.model.ports.store import Store
+from remanence.model.ports.vector_index import VectorIndex
 from remanence.model.scope import Reach
 from remanence.model.write import Batch
-from remanence.ports.store import Store
-from remanence.ports.vector_index import VectorIndex
-from remanence.testing.services.postgres import Postgres
-from remanence.testing.services.qdrant import Qdrant
 from speed import about
+from support.services.postgres import Postgres
+from support.services.qdrant import Qdrant
 
 LIMITS = (10, 120)
 WRITE = 1000
@@ -85,19 +85,22 @@ class Shape:
 
     def measured(self, postgres: Postgres, qdrant: Qdrant) -> Figures:
         """Both engines, plain and ours, and `Memory.search` as callers use it."""
-        from remanence.index.qdrant import QdrantIndex
+        from remanence.backends.index.qdrant import QdrantEngine
+        from remanence.backends.index.remote import FollowingIndex
         from remanence.store.postgres import PgVectorIndex, PostgresStore
 
         url = postgres.database()
         store = PostgresStore(url)
-        with store.bulk():
+        with store.upkeep.bulk():
             self.load(store)
         ours = PgVectorIndex(store, self.fingerprint)
         ours.built()
         plain = PlainPgvector(postgres.database(), self.rows, self.tenants)
         figures = {"pgvector": self.beside(plain.nearest, store, ours)}
         plain.close()
-        followed = QdrantIndex(store, self.fingerprint, [qdrant.url], timeout_s=30, replicas=1)
+        engine = QdrantEngine([qdrant.url], timeout_s=30, replicas=1)
+        identity = store.upkeep.identity
+        followed = FollowingIndex(store, self.fingerprint, engine, identity=identity)
         began = time.perf_counter()
         followed.rebuild()
         figures["qdrant follows"] = {"memories_per_s": self.given.size / since(began)}
@@ -116,7 +119,7 @@ class Shape:
             for batch in batches(rows, WRITE):
                 actions = tuple(insert_of(t, v, self.fingerprint, tenant) for t, v in batch)
                 at = actions[0].record.created_at
-                store.write(Batch(tenant=tenant, at=at, actions=actions))
+                store.archive.write(Batch(tenant=tenant, at=at, actions=actions))
         return len(self.rows) / since(began)
 
     def by_tenant(self) -> Iterator[tuple[str, list[Any]]]:
@@ -129,7 +132,9 @@ class Shape:
         self, plain: Callable[[Any, int, int], list[int]], store: Store, ours: VectorIndex
     ) -> Figures:
         """The same questions to both, in turn; times, recall and whether enough came back."""
-        partitions = [store.partitions(Reach(tenant=f"t{n}"))[0] for n in range(self.tenants)]
+        partitions = [
+            store.recall.partitions(Reach(tenant=f"t{n}"))[0] for n in range(self.tenants)
+        ]
         numbers = self.numbers(store)
         for n, query in enumerate(self.asked):  # both have seen every tenant once
             plain(query, n % self.tenants, LIMITS[0])
@@ -163,7 +168,9 @@ class Shape:
     def numbers(self, store: Store) -> dict[int, int]:
         """The row number of every key."""
         named = (f"t{n}" for n in range(self.tenants))
-        return {key: int(r.external_id or -1) for name in named for key, r in store.scan(name)}
+        return {
+            key: int(r.external_id or -1) for name in named for key, r in store.archive.scan(name)
+        }
 
     def truth(self, query: Vectors, tenant: int, limit: int) -> set[int]:
         own = np.arange(tenant, len(self.rows), self.tenants)
@@ -194,11 +201,11 @@ def ingest(postgres: Postgres, vectors: Vectors, given: argparse.Namespace) -> F
     shape = Shape(given, 1, vectors)
     store = PostgresStore(postgres.database())
     PgVectorIndex(store, shape.fingerprint).built()
-    with store.bulk():
+    with store.upkeep.bulk():
         after = shape.load(store)
         began = time.perf_counter()
     built = since(began)
-    kept = store.stats("t0", shape.fingerprint)
+    kept = store.upkeep.stats("t0", shape.fingerprint)
     by_part = {part: size / given.size for part, size in kept.bytes_by_part.items()}
     store.close()
     shape.rows = shape.rows[: given.size // 5]

@@ -12,7 +12,7 @@ from contextlib import closing
 from dataclasses import asdict
 
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.nights import Nights, Tally
+from support.nights import Nights, Tally
 
 
 def main() -> None:
@@ -21,7 +21,7 @@ def main() -> None:
     options.add_argument("--seeds", type=int, nargs="+", default=[1])
     options.add_argument("--workers", type=int, default=3)
     given = options.parse_args()
-    logging.getLogger("remanence.sleep").setLevel(logging.CRITICAL)
+    logging.getLogger("remanence.consolidation").setLevel(logging.CRITICAL)
     columns = [name for name in Tally.__slots__ if name != "days"]
     print(f"{given.days} days, {given.workers} workers")
     print(" ".join(f"{name:>10}" for name in ["seed", *columns, "seconds"]))

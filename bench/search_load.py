@@ -106,7 +106,7 @@ def load(given: argparse.Namespace) -> None:
     store = SqliteStore(given.work / "memory.db")
     for batch in batches(rows, 1000):
         actions = tuple(insert_of(turn, vector, by) for turn, vector in batch)
-        store.write(Batch(tenant=TENANT, at=NOW, actions=actions))
+        store.archive.write(Batch(tenant=TENANT, at=NOW, actions=actions))
     store.close()
     vectors.unlink()
 

@@ -32,7 +32,7 @@ import psutil
 
 import synthetic
 from http_load import Taken, closed_loop, get, open_loop, post
-from remanence.silence import hush
+from remanence.model.telemetry import hush
 from search_load import prepared
 from speed import about
 

@@ -263,7 +263,7 @@ def embedding(given: argparse.Namespace) -> Figures:
     from sentence_transformers import SentenceTransformer
 
     from remanence.config import load_settings
-    from remanence.wiring import make_embedder
+    from remanence.config.assembly import make_embedder
 
     asked = synthetic.questions(QUERIES, given.seed)
     ours = make_embedder(load_settings({"threads": 1}))

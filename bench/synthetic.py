@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from remanence.backends.embedding.models import DEFAULT_MODEL, find_model
 from remanence.config import load_settings
-from remanence.embedding.models import DEFAULT_MODEL, find_model
 
 DIMENSION = 384
 TEAMS = 100  # a filter on one of them keeps 1 %

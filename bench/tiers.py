@@ -26,18 +26,17 @@ import numpy as np
 
 import synthetic
 from engines import NOW, TENANT, Chroma, batches, bundled_fingerprint, insert_of
-from remanence.evaluation.datasets import Corpus, load_corpora
-from remanence.evaluation.metrics import recall_at
-from remanence.index.bits import BitsIndex
-from remanence.memory import Memory
+from remanence.api.memory import Memory
+from remanence.backends.index.bits import BitsIndex
 from remanence.model.embedding import restored
+from remanence.model.ports.store import Store
 from remanence.model.scope import Reach
 from remanence.model.tier import TextCodec, Tier
 from remanence.model.write import Batch
-from remanence.ports.store import Store
-from remanence.store.dictionaries import SOURCES, Dictionary, trained
-from remanence.store.packing import Packer, unpacked
+from remanence.store.packing import SOURCES, Dictionary, Packer, trained, unpacked
 from remanence.store.sqlite import SqliteStore
+from remanence.tools.evaluation.datasets import Corpus, load_corpora
+from remanence.tools.evaluation.run import recall_at
 from speed import about
 from synthetic import Turn
 
@@ -140,9 +139,9 @@ def packed(path: Path, tier: Tier) -> Iterator[Store]:
     store = SqliteStore(path, durability="normal")
     try:
         reach = Reach(tenant=TENANT, all_users=True)
-        while tier is not Tier.HOT and store.pack(reach, tier, before=EVER).memories:
+        while tier is not Tier.HOT and store.tiers.pack(reach, tier, before=EVER).memories:
             pass
-        store.compact()
+        store.upkeep.compact()
         yield store
     finally:
         store.close()
@@ -150,9 +149,9 @@ def packed(path: Path, tier: Tier) -> Iterator[Store]:
 
 def sizes(store: Store, path: Path) -> Figures:
     """Bytes a memory: texts, vectors and codes, the file by table, and the ratio asked for."""
-    (use,) = store.tiers(TENANT)
+    (use,) = store.tiers.uses(TENANT)
     memories = use.memories
-    stats = store.stats(TENANT)
+    stats = store.upkeep.stats(TENANT)
     raw = use.text_raw + use.vectors_raw
     return {
         "memories": memories,
@@ -192,10 +191,10 @@ def chroma_of_turns(ours: Path, folder: Path) -> float:
     """Bytes a memory of Chroma's folder with the same texts, vectors, speakers and sessions."""
     store = SqliteStore(ours / "hot.db")
     rows = []
-    for partition in store.partitions(Reach(tenant=TENANT, all_users=True)):
-        (fingerprint,) = store.embedders()
-        vectors = {key: vector for key, _, vector in store.scan_vectors(fingerprint, partition)}
-        for key, record in store.records(partition, list(vectors)).items():
+    for partition in store.recall.partitions(Reach(tenant=TENANT, all_users=True)):
+        (fingerprint,) = store.vectors.embedders()
+        vectors = {key: vector for key, _, vector in store.vectors.scan(fingerprint, partition)}
+        for key, record in store.recall.records(partition, list(vectors)).items():
             turn = Turn(
                 number=key,
                 session=record.session_id or "",
@@ -230,7 +229,7 @@ def large(count: int, folder: Path) -> Figures:
     store = SqliteStore(path, durability="normal")
     for batch in batches(_rows(count, folder), 1000):
         actions = tuple(insert_of(turn, vector, fingerprint) for turn, vector in batch)
-        store.write(Batch(tenant=TENANT, at=NOW, actions=actions))
+        store.archive.write(Batch(tenant=TENANT, at=NOW, actions=actions))
     store.close()
     found: Figures = {}
     for tier in Tier:
@@ -249,8 +248,8 @@ def _indexed(store: Store, path: Path, folder: Path) -> Figures:
     queries = np.asarray(vectors[:: max(len(vectors) // QUERIES, 1)][:QUERIES])
     truth = synthetic.exact_nearest(vectors, queries, 10)
     file = path.with_name(path.name + ".index")
-    index = BitsIndex(store, bundled_fingerprint(), identity=store.identity, file=file)
-    (partition,) = store.partitions(Reach(tenant=TENANT))
+    index = BitsIndex(store, bundled_fingerprint(), identity=store.upkeep.identity, file=file)
+    (partition,) = store.recall.partitions(Reach(tenant=TENANT))
     index.nearest(partition, queries[0], 10)
     ms, right = [], []
     for query, wanted in zip(queries, truth, strict=True):

@@ -18,10 +18,10 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
+from remanence.backends.embedding.models import DEFAULT_MODEL, find_model
 from remanence.config import load_settings
-from remanence.embedding.models import DEFAULT_MODEL, find_model
-from remanence.evaluation.datasets import load_corpora
-from remanence.text.tokens import count_tokens
+from remanence.language.tokens import count_tokens
+from remanence.tools.evaluation.datasets import load_corpora
 
 LINES = 20
 PARTS = 100

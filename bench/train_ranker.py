@@ -10,7 +10,7 @@ import json
 import sys
 from pathlib import Path
 
-from remanence.evaluation.report import ranker_table, train_report
+from remanence.tools.evaluation.report import ranker_table, train_report
 
 TARGET = Path(__file__).parent.parent / "src" / "remanence" / "recall" / "weights.py"
 LEFT_OUT = Path(__file__).parent / "results" / "left_out.json"

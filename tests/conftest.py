@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -12,18 +13,21 @@ from httpx._config import DEFAULT_TIMEOUT_CONFIG
 from hypothesis import HealthCheck, settings
 
 from remanence import Memory
+from remanence.backends.embedding.models import find_model
+from remanence.backends.embedding.onnx import OnnxEmbedder
 from remanence.config import load_settings
-from remanence.embedding.models import find_model
-from remanence.embedding.onnx import OnnxEmbedder
-from remanence.silence import hush
+from remanence.model.telemetry import hush
 from remanence.testing.patience import HANG_S
-from remanence.testing.reaching import Reached, from_afar
-from remanence.testing.soak import times
+from support.reaching import Reached, from_afar
+from support.soak import times
 
 hush()
+# What writes no bytecode compiles all of it again, in every process that a test starts.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 os.environ.update(MEM0_TELEMETRY="False", FASTMCP_CHECK_FOR_UPDATES="off")
 
-pytest_plugins = ["remanence.testing.services.fixtures"]
+pytest_plugins = ["support.services.fixtures"]
 
 # A call that names no limit gives up after five seconds otherwise: a busy machine is no hang.
 for _part in DEFAULT_TIMEOUT_CONFIG.as_dict():
@@ -36,6 +40,10 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+settings.register_profile(
+    "patient", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")

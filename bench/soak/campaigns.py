@@ -18,22 +18,24 @@ from hypothesis.stateful import get_state_machine_test
 
 from campaign import Campaign, Seen, Work
 from remanence import Memory
+from remanence.backends.embedding.models import find_model
+from remanence.backends.embedding.onnx import OnnxEmbedder
 from remanence.config import load_settings
-from remanence.embedding.models import find_model
-from remanence.embedding.onnx import OnnxEmbedder
+from remanence.model.ports.store import Store
 from remanence.model.scope import Reach
 from remanence.model.sleep import Status
-from remanence.ports.store import Store
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
-from remanence.testing import server_kills
-from remanence.testing.canary_calls import Canaries, canaries, canaries_in_processes
-from remanence.testing.drills import drills
-from remanence.testing.erased_bytes import erase_and_look, files_in
-from remanence.testing.hostile_sleep import hostile_nights
 from remanence.testing.patience import HANG_S
-from remanence.testing.power_loss import fast_folder, simulate, without_syncs
-from remanence.testing.races import (
+from remanence.testing.store import StoreMachine
+from remanence.testing.store_suites.making import FINGERPRINT, add, memory
+from support import server_kills, writers
+from support.canary_calls import Canaries, canaries, canaries_in_processes
+from support.drills import drills
+from support.erased_bytes import erase_and_look, files_in
+from support.hostile_sleep import hostile_nights
+from support.power_loss import fast_folder, simulate, without_syncs
+from support.races import (
     RACERS,
     erased_while_another_adds,
     erased_while_another_erases,
@@ -41,13 +43,10 @@ from remanence.testing.races import (
     written_once,
     written_together,
 )
-from remanence.testing.server_process import ENDS_WITH_ITS_STARTER, server_process
-from remanence.testing.services.database_pool import DatabasePool
-from remanence.testing.services.postgres import Databases, Postgres
-from remanence.testing.services.shared import short_folder
-from remanence.testing.store import StoreMachine
-from remanence.testing.store_suites import writers
-from remanence.testing.store_suites.making import FINGERPRINT, add, memory
+from support.server_process import ENDS_WITH_ITS_STARTER, server_process
+from support.services.database_pool import DatabasePool
+from support.services.postgres import Databases, Postgres
+from support.services.shared import short_folder
 
 BATCHES = 150  # writes of a run whose losses are simulated
 TENANTS = 20
@@ -219,8 +218,8 @@ def raced_keys(work: Work) -> Seen:
             work.tell(1)
         for made in pool.map(lambda n: add(store, memory(f"plain {n}")), range(PLAIN)):
             failed += len(made) != 1
-        wrong = store.count(Reach(tenant="t")) - work.count - PLAIN
-        found = store.doctor(repair=False, fingerprint=FINGERPRINT)
+        wrong = store.archive.count(Reach(tenant="t")) - work.count - PLAIN
+        found = store.upkeep.doctor(repair=False, fingerprint=FINGERPRINT)
         unsound = sum(bool(one.problems) for one in found)
     counts = {"raced_writes": work.count * RACERS, "not_once": not_once, "failed": failed}
     return Seen(counts | {"too_many_or_few": abs(wrong), "unsound": unsound})
@@ -248,7 +247,7 @@ def raced_calls(work: Work) -> Seen:
         plain = Counter(pool.map(lambda n: written(f"plain {n}"), range(PLAIN)))
         texts = Counter[str]()
         with Memory(database, embedder="none") as looking:
-            for _, record in looking.parts.store.scan(looking.tenant):
+            for _, record in looking.parts.store.archive.scan(looking.tenant):
                 texts[record.text] += 1
     # 409: the first call with the key is still at work.
     odd = {code: n for code, n in answers.items() if code not in (200, 201, 409)}

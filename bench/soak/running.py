@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from campaign import Batch, Campaign, Seen, Work
-from remanence.testing.fork_server import end_fork_server, fork_server
-from remanence.testing.program import Program
-from remanence.testing.services.postgres import Postgres
-from remanence.testing.services.shared import short_folder
 from results import Done, Results
+from support.fork_server import end_fork_server, fork_server
+from support.program import Program
+from support.services.postgres import Postgres
+from support.services.shared import short_folder
 
 LIMIT_S = 7_200.0  # for what hangs
 BATCH = f"""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from remanence.version import __version__
 
 if TYPE_CHECKING:
-    from remanence.aio import AsyncMemory
-    from remanence.client import AsyncRemoteMemory, RemoteMemory
+    from remanence.api.memory import AsyncMemory, Memory
+    from remanence.api.remote import AsyncRemoteMemory, RemoteMemory
     from remanence.errors import (
         Closed,
         ConfigError,
@@ -20,19 +20,11 @@ if TYPE_CHECKING:
         RemanenceError,
         StoreError,
     )
-    from remanence.memory import Memory
     from remanence.model.block import Block
     from remanence.model.context import Context
     from remanence.model.conversation import Conversation
     from remanence.model.hit import Hit, Hits, WhyNot
-    from remanence.model.memory import (
-        Association,
-        Kind,
-        MemoryRecord,
-        Related,
-        Revision,
-        State,
-    )
+    from remanence.model.memory import Association, Kind, MemoryRecord, Related, Revision, State
     from remanence.model.session import Session
     from remanence.model.snapshot import Snapshot
     from remanence.model.stats import Stats
@@ -74,15 +66,15 @@ _ERRORS = (
     *("InvalidInput", "LanguageModelError", "NotFound", "RemanenceError", "StoreError"),
 )
 _HOMES = {
-    "AsyncMemory": "aio",
-    "AsyncRemoteMemory": "client",
+    "AsyncMemory": "api.memory",
+    "AsyncRemoteMemory": "api.remote",
     "Block": "model.block",
     "Context": "model.context",
     "Conversation": "model.conversation",
     "Hit": "model.hit",
     "Hits": "model.hit",
-    "Memory": "memory",
-    "RemoteMemory": "client",
+    "Memory": "api.memory",
+    "RemoteMemory": "api.remote",
     "Session": "model.session",
     "Snapshot": "model.snapshot",
     "Stats": "model.stats",

@@ -1,3 +1,3 @@
-"""Which version of Remanence this is."""
+"""The version of Remanence."""
 
 __version__ = "0.1.0"

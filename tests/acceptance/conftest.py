@@ -13,7 +13,7 @@ import pytest
 
 from remanence import Memory
 from remanence.config import load_settings
-from remanence.testing.reaching import Reached
+from support.reaching import Reached
 
 _FENCE = re.compile(r"^```python[^\n]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 

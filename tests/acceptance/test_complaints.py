@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from remanence import AsyncMemory, Memory
-from remanence.testing.embeddings_server import Answer, EmbeddingsServer, Request, embeddings_json
 from remanence.testing.patience import HANG_S
-from remanence.testing.program import Program
+from support.embeddings_server import Answer, EmbeddingsServer, Request, embeddings_json
+from support.program import Program
 
 
 def test_the_subject_is_kept(memory: Memory) -> None:

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from remanence.cli.app import app
-from remanence.evaluation.facts import IN_ALL, Report, facts_report
-from remanence.evaluation.judged_facts import load_judged
+from remanence.tools.evaluation.facts import IN_ALL, Report, facts_report
+from remanence.tools.evaluation.judged_facts import load_judged
 
 
 @pytest.fixture(scope="module")
@@ -60,3 +60,15 @@ def test_the_command_answers_with_json(small: Path) -> None:
     assert told["sentences"]["own"][IN_ALL]["recall"] == 1
     assert told["updates"]["own"]["current"] == 1
     assert told["updates"]["own"]["retired"] == told["updates"]["own"]["unknown"] == 0
+
+
+def test_the_command_tells_what_each_rule_gives(small: Path) -> None:
+    asked = ["bench", "facts", "--data", str(small), "--rules"]
+    done = CliRunner().invoke(app, [*asked, "--json"])
+    assert done.exit_code == 0, done.output
+    rules = json.loads(done.stdout)["data"]["rules"]
+    [fired] = (one for one in rules if one["fired"])
+    assert fired["rule"].startswith("home ")
+    assert "live" in fired["verbs"]
+    assert (fired["fired"], fired["right"], fired["wrong"]) == (1, 1, 0)
+    assert fired["rule"] in CliRunner().invoke(app, asked).output

@@ -10,7 +10,7 @@ import pytest
 
 from remanence import Kind
 from remanence.config import ENVIRONMENT_ALIASES
-from remanence.model.accept import KNOWN_AS
+from remanence.model.validation import KNOWN_AS
 
 PAGE = Path(__file__).parents[2] / "docs" / "coming-from-the-seeds.md"
 CHAPTERS = [

@@ -16,14 +16,14 @@ from urllib.parse import quote, urlsplit
 import pytest
 import trustme
 
-from remanence.cache.address import read_address
-from remanence.cache.local import LocalCache
-from remanence.cache.redis import RedisCache
+from remanence.backends.cache.address import read_address
+from remanence.backends.cache.local import LocalCache
+from remanence.backends.cache.redis import RedisCache
 from remanence.errors import ConfigError
-from remanence.ports.cache import Cache
+from remanence.model.ports.cache import Cache
 from remanence.testing.cache import TTL_S, CacheSuite
-from remanence.testing.services.shared import Running, short_folder
-from remanence.testing.services.valkey import Valkey
+from support.services.shared import Running, short_folder
+from support.services.valkey import Valkey
 
 # The machine may be busy: what the suite asks for is the answer, not its speed.
 PATIENT = 5.0

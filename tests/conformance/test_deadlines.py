@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from remanence import deadline
-from remanence.deadline import Deadline
+from remanence.api.memory import Memory
 from remanence.errors import Cancelled, DeadlineExceeded, StoreBusy
-from remanence.memory import Memory
+from remanence.model import deadline
+from remanence.model.deadline import Deadline
 from remanence.testing.patience import HANG_S
 
 
@@ -40,7 +40,7 @@ class Clock:
 def slow(memory: Memory) -> Callable[[], Any]:
     """A statement that goes on for as long as nobody stops it, on the store's own connection."""
     store: Any = memory.parts.store
-    if store.kind == "sqlite":
+    if store.upkeep.kind == "sqlite":
         endless = (
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
         )
@@ -122,7 +122,7 @@ def test_waiting_for_another_writer_counts(memory: Memory) -> None:
 def holding(memory: Memory) -> Any:
     """The write lock of a file; in a database, the rows of its memories."""
     store: Any = memory.parts.store
-    if store.kind == "sqlite":
+    if store.upkeep.kind == "sqlite":
         return store._database.writing()
     return RowsLocked(store)
 

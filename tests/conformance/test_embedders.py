@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from remanence.embedding.cache import CachedEmbedder
-from remanence.embedding.http import HttpEmbedder
-from remanence.embedding.onnx import OnnxEmbedder
-from remanence.ports.embedder import Embedder
+from remanence.backends.embedding.cache import CachedEmbedder
+from remanence.backends.embedding.http import HttpEmbedder
+from remanence.backends.embedding.onnx import OnnxEmbedder
+from remanence.model.ports.embedder import Embedder
 from remanence.testing.embedder import EmbedderSuite
-from remanence.testing.embeddings_server import EmbeddingsServer, embeddings_of
+from support.embeddings_server import EmbeddingsServer, embeddings_of
 
 
 class TestOnnxEmbedder(EmbedderSuite):

@@ -19,9 +19,9 @@ from platformdirs import user_cache_path
 
 from remanence import Memory
 from remanence.testing.patience import HANG_S
-from remanence.testing.services.locks import alone
-from remanence.testing.services.process import ServiceMissing, folder_of
 from remanence.testing.serving import Served, serving
+from support.services.locks import alone
+from support.services.process import ServiceMissing, folder_of
 
 PACKAGES = (
     "@modelcontextprotocol/conformance@0.1.16",

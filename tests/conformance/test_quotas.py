@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from remanence.api.memory import Memory
 from remanence.errors import QuotaExceeded
-from remanence.memory import Memory
 
 Make = Callable[..., Memory]
 

@@ -9,10 +9,15 @@ from urllib.parse import urlsplit
 import pytest
 import redis
 
-from remanence.cache.redis_sessions import RedisSessionCache
-from remanence.cache.session_keys import active_key, by_time_key, history_key, member, session_key
-from remanence.ports.session_cache import SessionCache, SessionKey
-from remanence.testing.services.shared import Running
+from remanence.backends.cache.redis_session_format import (
+    active_key,
+    by_time_key,
+    history_key,
+    member,
+    session_key,
+)
+from remanence.backends.cache.redis_sessions import RedisSessionCache
+from remanence.model.ports.session_cache import SessionCache, SessionKey
 from remanence.testing.session_cache import (
     NAMES,
     NOW,
@@ -22,6 +27,7 @@ from remanence.testing.session_cache import (
     push,
     said,
 )
+from support.services.shared import Running
 
 PATIENT = 5.0
 

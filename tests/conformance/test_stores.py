@@ -10,11 +10,11 @@ from typing import ClassVar
 import pytest
 from hypothesis import settings
 
-from remanence.ports.store import Store
+from remanence.model.ports.store import Store
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.services.database_pool import DatabasePool
 from remanence.testing.store import Reopen, StoreMachine, StoreSuite
+from support.services.database_pool import DatabasePool
 
 
 class TestSqliteStore(StoreSuite):

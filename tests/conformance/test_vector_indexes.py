@@ -7,23 +7,23 @@ from pathlib import Path
 
 import pytest
 
+from remanence.backends.index.bits import BitsIndex
+from remanence.backends.index.chroma import ChromaEngine
+from remanence.backends.index.qdrant import QdrantEngine
+from remanence.backends.index.remote import Engine, FollowingIndex
+from remanence.backends.index.remote.replication import MANY
 from remanence.errors import IndexUnavailable
-from remanence.index.bits import BitsIndex
-from remanence.index.chroma import ChromaEngine
-from remanence.index.follower import Engine, FollowingIndex
-from remanence.index.follower.following import MANY
-from remanence.index.qdrant import QdrantEngine
 from remanence.model.embedding import FloatArray, quantised
+from remanence.model.ports.store import Keys
+from remanence.model.ports.vector_index import Nearest
 from remanence.model.write import Piece, Pieces
-from remanence.ports.store import Keys
-from remanence.ports.vector_index import Nearest
 from remanence.store.postgres import PgVectorIndex, PostgresStore
-from remanence.store.postgres.placing import Placing, employ
 from remanence.store.postgres.session import Session
-from remanence.testing.following import FollowedPieces
+from remanence.store.postgres.vectors import Placing, employ
 from remanence.testing.patience import HANG_S
-from remanence.testing.services.shared import Running
 from remanence.testing.vector_index import FINGERPRINT, OpenIndex, PieceSource, VectorIndexSuite
+from support.following import FollowedPieces
+from support.services.shared import Running
 
 # More than a follower scores one by one, so that the engine is asked. How it fares with a large
 # partition is its own affair, and seen once for each engine.

@@ -14,8 +14,8 @@ import pytest
 from remanence import Memory
 from remanence.errors import ConfigError
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.canaries import Canaries, Planted, left_in
 from remanence.testing.store_suites.making import add, memory, pieces
+from support.canaries import Canaries, Planted, left_in
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 
@@ -85,7 +85,7 @@ def test_a_rewrite_goes_through_no_temporary_file(
         with store._database.connections.alone() as connection:
             connection.set_progress_handler(look, 1000)
         before = nameless()
-        store.compact()
+        store.upkeep.compact()
     assert bool(seen - before) is not encrypted
 
 
@@ -99,7 +99,7 @@ def nameless() -> set[str]:
 
 def test_encrypting_leaves_nothing_behind(tmp_path: Path, key: str) -> None:
     from remanence.config import load_settings
-    from remanence.wiring.encrypting import encrypt_store
+    from remanence.config.assembly.encryption import encrypt_store
 
     with Memory(tmp_path / "m.db") as opened:
         planted = live(opened, tmp_path)

@@ -9,7 +9,7 @@ import pytest
 from remanence import Memory
 from remanence.errors import StoreError
 from remanence.model.stats import Finding
-from remanence.testing.upgrade.fixtures import KEY, Manifest, unpack_database
+from support.upgrade.fixtures import KEY, Manifest, unpack_database
 
 FIXTURES = Path(__file__).parents[1] / "upgrade"
 VERSIONS = sorted(one.name for one in FIXTURES.iterdir() if one.name[:1].isdigit())

@@ -17,13 +17,13 @@ import apsw
 import pytest
 
 from remanence import Memory
-from remanence.clock import FixedClock, IdMaker
 from remanence.errors import RemanenceError, StoreCorrupt, StoreError
+from remanence.model.clock import FixedClock, IdMaker
 from remanence.store.sqlite import SqliteStore, restore
 from remanence.store.sqlite.encrypting import recrypt
 from remanence.testing.patience import HANG_S
-from remanence.testing.program import Program
 from remanence.testing.store_suites.making import add, healthy, memory
+from support.program import Program
 
 OTHER = "another key, as long as it must be"
 REM = [str(Path(sys.executable).with_name("rem"))]
@@ -49,7 +49,7 @@ def path(tmp_path: Path, key: str) -> Path:
 
 def counted(path: Path, key: str) -> int:
     with closing(SqliteStore(path, key=key)) as store:
-        return store.stats("t").memories
+        return store.upkeep.stats("t").memories
 
 
 def test_the_cipher_is_the_one_that_is_meant(path: Path, key: str) -> None:
@@ -100,7 +100,7 @@ def test_damage_is_still_called_damage(path: Path, key: str) -> None:
 
 def examined(path: Path, key: str) -> None:
     with closing(SqliteStore(path, key=key)) as store:
-        for finding in store.doctor(repair=False, fingerprint=None):
+        for finding in store.upkeep.doctor(repair=False, fingerprint=None):
             if finding.problems:
                 raise StoreCorrupt(finding.detail)
 
@@ -114,7 +114,7 @@ def test_another_file_system_takes_no_key(path: Path, key: str) -> None:
 def test_a_backup_wants_the_same_key(path: Path, tmp_path: Path, key: str) -> None:
     copy, target = tmp_path / "copy.db", tmp_path / "target.db"
     with closing(SqliteStore(path, key=key)) as store:
-        store.backup(copy)
+        store.upkeep.backup(copy)
     for given, words in ((OTHER, "not that of"), ("", "is encrypted")):
         with pytest.raises(StoreError, match=words):
             restore(copy, target, key=given)

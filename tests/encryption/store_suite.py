@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from remanence.ports.store import Store
+from remanence.model.ports.store import Store
 from remanence.store.sqlite import SqliteStore
 from remanence.testing.store import Reopen, StoreSuite
 

@@ -11,13 +11,13 @@ import pytest
 
 from remanence import Memory
 from remanence.config import Settings, load_settings
+from remanence.config.assembly.encryption import _recrypt
 from remanence.errors import StoreError
 from remanence.model.scope import Reach
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.kills import Kills
-from remanence.testing.program import Program
 from remanence.testing.store_suites.making import add, healthy, memory, pieces, texts
-from remanence.wiring.encrypting import _recrypt
+from support.kills import Kills
+from support.program import Program
 
 KEYS = ("", "the first of the three keys", "the last of the three keys")
 KILLS = 30
@@ -27,7 +27,7 @@ ALL = Reach(tenant="t", all_users=True)
 CHANGER = """
 import sys
 from remanence.config import load_settings
-from remanence.wiring.encrypting import decrypt_store, encrypt_store
+from remanence.config.assembly.encryption import decrypt_store, encrypt_store
 path, old, new = sys.argv[1:]
 settings = load_settings({"database": path, "encryption_key": old or new})
 print("go", flush=True)
@@ -67,12 +67,12 @@ def fits(path: Path) -> str:
 
 def whole(path: Path, key: str) -> None:
     with closing(SqliteStore(path, key=key)) as store:
-        assert store.count(ALL) == MEMORIES
+        assert store.archive.count(ALL) == MEMORIES
         assert healthy(store)
     settings = {"encryption_key": key} if key else {}
     with Memory(path, tenant="t", embedder="no-such-model", **settings) as opened:
         assert len(opened.erasures.list()) == 1
-        assert opened.parts.store.count(ALL) == MEMORIES
+        assert opened.parts.store.archive.count(ALL) == MEMORIES
 
 
 def filled(path: Path) -> None:
@@ -138,7 +138,7 @@ def test_no_acknowledged_write_is_lost(tmp_path: Path) -> None:
         writer.kill()
         told |= {line for line in writer.rest().splitlines() if len(line) == 36}
         with closing(SqliteStore(path, key=KEYS[1])) as store:
-            kept = {record.id for _, record in store.scan("t")}
+            kept = {record.id for _, record in store.archive.scan("t")}
             assert told <= kept
             assert len(kept) <= len(told) + n + 1
             assert healthy(store)
@@ -151,6 +151,6 @@ def test_processes_share_a_store(tmp_path: Path) -> None:
     with closing(SqliteStore(path, key=KEYS[1])) as store:
         for n in range(4):
             reach = Reach(tenant="t", user_id=f"p{n}")
-            found = store.find(reach, limit=writes + 1, newest_first=False)
+            found = store.archive.find(reach, limit=writes + 1, newest_first=False)
             assert texts(found) == [f"tea {n}" for n in range(writes)]
         assert healthy(store)

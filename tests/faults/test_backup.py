@@ -11,8 +11,8 @@ import pytest
 from remanence.errors import StoreBusy, StoreCorrupt, StoreError
 from remanence.model.scope import Reach
 from remanence.store.sqlite import SqliteStore, restore
-from remanence.testing.drills import drills, filled
 from remanence.testing.store_suites.making import add, healthy, memory, texts
+from support.drills import drills, filled
 
 DRILLS = 10
 ALL = Reach(tenant="t", all_users=True)
@@ -24,7 +24,7 @@ def test_backups_under_load_can_be_restored(tmp_path: Path) -> None:
 
 def test_a_copy_is_its_owners_only_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
     store = filled(tmp_path / "memory.db", "x")
-    store.backup(tmp_path / "copies" / "one.db")
+    store.upkeep.backup(tmp_path / "copies" / "one.db")
     (copy,) = (tmp_path / "copies").iterdir()
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
     restore(copy, tmp_path / "new" / "memory.db")
@@ -35,21 +35,21 @@ def test_a_copy_is_its_owners_only_and_leaves_nothing_beside_it(tmp_path: Path) 
 
 def test_a_store_in_use_is_not_replaced(tmp_path: Path) -> None:
     store = filled(tmp_path / "memory.db", "kept")
-    store.backup(tmp_path / "backup.db")
+    store.upkeep.backup(tmp_path / "backup.db")
     add(store, memory("later"))
     with pytest.raises(StoreBusy):
         restore(tmp_path / "backup.db", tmp_path / "memory.db")
-    assert store.count(ALL) == 2
+    assert store.archive.count(ALL) == 2
     store.close()
     restore(tmp_path / "backup.db", tmp_path / "memory.db")
     store = SqliteStore(tmp_path / "memory.db")
-    assert texts(store.find(ALL)) == ["kept"]
+    assert texts(store.archive.find(ALL)) == ["kept"]
     store.close()
 
 
 def test_a_log_left_by_a_crash_does_not_reach_the_restored_store(tmp_path: Path) -> None:
     store = filled(tmp_path / "memory.db", "kept")
-    store.backup(tmp_path / "backup.db")
+    store.upkeep.backup(tmp_path / "backup.db")
     add(store, *[memory("later") for _ in range(50)])
     crashed = tmp_path / "crashed.db"
     for suffix in ("", "-wal"):
@@ -58,19 +58,19 @@ def test_a_log_left_by_a_crash_does_not_reach_the_restored_store(tmp_path: Path)
     store.close()
     restore(tmp_path / "backup.db", crashed)
     store = SqliteStore(crashed)
-    assert texts(store.find(ALL)) == ["kept"]
+    assert texts(store.archive.find(ALL)) == ["kept"]
     assert healthy(store)
     store.close()
 
 
 def test_a_damaged_store_can_be_replaced(tmp_path: Path) -> None:
     store = filled(tmp_path / "memory.db", "kept")
-    store.backup(tmp_path / "backup.db")
+    store.upkeep.backup(tmp_path / "backup.db")
     store.close()
     (tmp_path / "memory.db").write_bytes(b"garbage" * 1000)
     restore(tmp_path / "backup.db", tmp_path / "memory.db")
     store = SqliteStore(tmp_path / "memory.db")
-    assert texts(store.find(ALL)) == ["kept"]
+    assert texts(store.archive.find(ALL)) == ["kept"]
     store.close()
 
 
@@ -78,7 +78,7 @@ def test_a_damaged_store_can_be_replaced(tmp_path: Path) -> None:
 def test_a_bad_backup_changes_nothing(tmp_path: Path, damage: str) -> None:
     store = filled(tmp_path / "memory.db", "kept")
     backup = tmp_path / "backup.db"
-    store.backup(backup)
+    store.upkeep.backup(backup)
     store.close()
     match damage:
         case "digest":
@@ -97,7 +97,7 @@ def test_a_bad_backup_changes_nothing(tmp_path: Path, damage: str) -> None:
     with pytest.raises(StoreError if damage == "missing" else StoreCorrupt):
         restore(backup, tmp_path / "memory.db")
     store = SqliteStore(tmp_path / "memory.db")
-    assert texts(store.find(ALL)) == ["kept"]
+    assert texts(store.archive.find(ALL)) == ["kept"]
     store.close()
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
@@ -105,8 +105,8 @@ def test_a_bad_backup_changes_nothing(tmp_path: Path, damage: str) -> None:
 def test_a_store_in_memory_can_be_kept(tmp_path: Path) -> None:
     store = SqliteStore(":memory:")
     add(store, memory("kept"))
-    store.backup(tmp_path / "backup.db")
+    store.upkeep.backup(tmp_path / "backup.db")
     store.close()
     store = SqliteStore(tmp_path / "backup.db")
-    assert texts(store.find(ALL)) == ["kept"]
+    assert texts(store.archive.find(ALL)) == ["kept"]
     store.close()

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from remanence import Memory
+from remanence.memories.draft import COMPARED
 from remanence.model.document import Shelf
 from remanence.model.scope import Reach
-from remanence.remember.past import COMPARED
-from remanence.testing.program import Program
+from support.program import Program
 
 PROCESSES = 4
 EDITS = 50
@@ -109,10 +109,10 @@ RESTORE = """
 import os, signal, sys
 from remanence import Memory
 from remanence.errors import Conflict
-from remanence.layers.snapshots import blocks, documents, memories
+from remanence.layers.snapshots import documents, references
 place, last = sys.argv[1], int(sys.argv[2])
-blocks.BATCH = documents.BATCH = 1
-memories.BATCH = 2
+references.BLOCKS_AT_ONCE = documents.BATCH = 1
+references.BATCH = 2
 memory = Memory(place)
 store = memory.parts.store
 written = 0
@@ -128,7 +128,8 @@ def counting(do):
             written -= 1
             raise
     return counted
-store.write, store.put = counting(store.write), counting(store.put)
+archive, documents = store.archive, store.documents
+archive.write, documents.put = counting(archive.write), counting(documents.put)
 memory.snapshots.restore("before", user_id="ana")
 print(written, flush=True)
 memory.close()
@@ -148,7 +149,7 @@ def state_of(memory: Memory) -> Any:
     reach = Reach(tenant=memory.tenant, user_id="ana")
     active = memory.find(user_id="ana", states="active", limit=1000)
     shelves = (Shelf.BLOCK, Shelf.SESSION, Shelf.WORKING)
-    found = [one for shelf in shelves for one in memory.parts.store.shelved(reach, shelf)]
+    found = [one for shelf in shelves for one in memory.parts.store.documents.shelved(reach, shelf)]
     return (
         {record.id: [getattr(record, name) for name in COMPARED] for record in active},
         {

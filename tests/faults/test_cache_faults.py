@@ -17,11 +17,11 @@ from urllib.parse import urlsplit
 import pytest
 import redis
 
-from remanence.cache.redis import RedisCache
-from remanence.ports.cache import Cache
+from remanence.backends.cache.redis import RedisCache
+from remanence.model.ports.cache import Cache
 from remanence.testing.patience import HANG_S, until
-from remanence.testing.services.shared import Running
-from remanence.testing.services.valkey import Valkey
+from support.services.shared import Running
+from support.services.valkey import Valkey
 
 TIMEOUT_S = 0.25
 TTL_S = 60.0
@@ -353,8 +353,8 @@ def _refuses(node: Any, key: str) -> bool:
 
 FORKING = """
 import os, sys, threading
-from remanence.cache.local import LocalCache
-from remanence.cache.redis import RedisCache
+from remanence.backends.cache.local import LocalCache
+from remanence.backends.cache.redis import RedisCache
 patient = {"timeout_s": 20, "connect_timeout_s": 20}
 cache = RedisCache(sys.argv[1], **patient) if sys.argv[1] else LocalCache(1_000_000)
 stop = threading.Event()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from remanence import Memory
-from remanence.cache.redis import RedisCache
+from remanence.backends.cache.redis import RedisCache
 
 TTL_S = 60.0
 

@@ -16,10 +16,10 @@ import pytest
 
 from remanence import Memory
 from remanence.errors import NotFound
+from remanence.memories.lineage import SOURCES
 from remanence.model.memory import MemoryRecord
-from remanence.remember.lineage import SOURCES
 from remanence.testing.patience import HANG_S
-from remanence.testing.program import Program
+from support.program import Program
 
 WHOSE: dict[str, Any] = {"user_id": "ana", "session_id": "s1"}
 WINDOW = {"window_messages": 8, "window_tokens": 400}

@@ -15,23 +15,24 @@ import apsw
 import pytest
 
 from remanence.errors import RemanenceError, StoreCorrupt, StoreError, StoreFull
-from remanence.ports.store import Store
-from remanence.testing.copies import everything, fill, opened
-from remanence.testing.kills import Kills
+from remanence.model.ports.store import Store
 from remanence.testing.store_suites.making import add, healthy, memory, revise
-from remanence.transfer import entries
-from remanence.transfer.copying import copy_store
-from remanence.transfer.verifying import copy_and_verify
+from remanence.tools.transfer import entries
+from remanence.tools.transfer.store_copy import copy_store
+from remanence.tools.transfer.verification import copy_and_verify
+from support.copies import everything, fill
+from support.kills import Kills
+from support.places import opened
 
 KILLS = 10
 BATCH = 20
 
 COPY = f"""
 import sys
-from remanence.testing.copies import opened
-from remanence.transfer import copying, documents, entries
-from remanence.transfer.copying import copy_store
-entries.BATCH, documents.BATCH, copying.LINKS = {BATCH}, 5, 3
+from support.places import opened
+from remanence.tools.transfer import entries, pairs, store_copy
+from remanence.tools.transfer.store_copy import copy_store
+entries.BATCH, pairs.DOCUMENTS, store_copy.LINKS = {BATCH}, 5, 3
 source, target = opened(sys.argv[1]), opened(sys.argv[2])
 print("go", flush=True)
 copy_store(source, target)
@@ -135,7 +136,7 @@ def test_a_damaged_row_is_named_and_not_copied(
             copy_store(store, target)
         there = everything(target).order
         assert there["t"] == ids[:BATCH] if readable else "t" not in there
-        store.doctor(repair=True, fingerprint=None)
+        store.upkeep.doctor(repair=True, fingerprint=None)
         copied, found = copy_and_verify(store, target)
         assert found.differences.count == 0
         assert copied.memories > 0
@@ -173,8 +174,10 @@ AS_PLAIN_USER = """
 import os, sys
 from remanence.errors import StoreError
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.copies import opened
-from remanence.transfer.copying import copy_store
+from remanence.store.coarse import opened
+from remanence.tools.transfer.store_copy import copy_store
+from support.places import opened
+from remanence.tools.transfer.store_copy import copy_store
 source = opened(sys.argv[1])
 if os.geteuid() == 0:
     os.setgroups([])

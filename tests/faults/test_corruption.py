@@ -12,8 +12,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from remanence.clock import FixedClock
 from remanence.errors import StoreCorrupt, StoreError, StoreVersion
+from remanence.model.clock import FixedClock
 from remanence.model.memory import MemoryRecord, State
 from remanence.model.scope import Reach
 from remanence.store.sqlite import SqliteStore
@@ -39,7 +39,7 @@ def path(tmp_path: Path) -> Path:
     store = SqliteStore(path)
     records = [memory(f"tea {n} " * 20, metadata={"n": n, "tags": ["a"]}) for n in range(200)]
     add(store, *records, made=pieces(2))
-    store.associate("t", link(records[0], records[1]))
+    store.links.associate("t", link(records[0], records[1]))
     revise(store, records[2].id, importance=0.9)
     store.close()
     return path
@@ -55,7 +55,7 @@ def raw(path: Path, *statements: str) -> None:
 
 
 def examined(store: SqliteStore, repair: bool) -> dict[str, tuple[int, int]]:
-    found = store.doctor(repair=repair, fingerprint=FINGERPRINT)
+    found = store.upkeep.doctor(repair=repair, fingerprint=FINGERPRINT)
     return {one.check: (one.problems, one.repaired) for one in found if one.problems}
 
 
@@ -116,13 +116,18 @@ DAMAGES = {
     "metadata": "metadata = '{broken'",
     "digest": "digest = x'00'",
     "version": "version = 5",
+    "a source of bytes": "source = x'00'",
+    "a text of bytes": "text = CAST(text AS BLOB)",
+    "a role of bytes": "role = x'7573'",
+    "an heir of text": "superseded_by = 'heir'",
+    "a trust of text": "trust = 'much'",
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_a_damaged_row_is_named_and_quarantined(path: Path, damage: str) -> None:
     store = SqliteStore(path, clock=FixedClock(NOW))
-    victim = store.find(ALL, limit=1)[0]
+    victim = store.archive.find(ALL, limit=1)[0]
     store.close()
     if damage.startswith("partition"):
         raw(path, "INSERT INTO partitions (tenant, user_id) VALUES ('t', 'thief')")
@@ -130,14 +135,14 @@ def test_a_damaged_row_is_named_and_quarantined(path: Path, damage: str) -> None
     raw(path, f"UPDATE memories SET {damage} WHERE id = x'{victim.id.replace('-', '')}'")
     store = SqliteStore(path, clock=FixedClock(NOW))
     with pytest.raises(StoreCorrupt):
-        store.get("t", [victim.id])
+        store.archive.get("t", [victim.id])
     assert examined(store, repair=False)["digests"] == (1, 0)
     assert examined(store, repair=True)["digests"] == (1, 1)
     assert healthy(store)
-    (found,) = store.get("t", [victim.id])
+    (found,) = store.archive.get("t", [victim.id])
     assert found.state == State.QUARANTINED
-    assert store.history("t", victim.id)[-1].verb == "quarantine"
-    assert store.count(ALL) == 200
+    assert store.archive.history("t", victim.id)[-1].verb == "quarantine"
+    assert store.archive.count(ALL) == 200
     store.close()
 
 
@@ -165,8 +170,8 @@ def test_what_the_rows_can_mend_is_mended(path: Path, check: str) -> None:
     assert found[check][0] > 0
     assert examined(store, repair=True)[check] == (found[check][0], found[check][0])
     assert healthy(store)
-    assert store.count(ALL) == 200
-    assert len(store.postings(1, ["tea"], 10**6)[0]) == 200 * 20
+    assert store.archive.count(ALL) == 200
+    assert len(store.recall.postings(1, ["tea"], 10**6)[0]) == 200 * 20
     store.close()
 
 
@@ -175,7 +180,7 @@ def test_flipped_bits_never_give_a_wrong_memory(path: Path) -> None:
     print(f"seed {seed}")
     chance = random.Random(seed)
     store = SqliteStore(path)
-    truth = {record.id: record for _, record in store.scan("t")}
+    truth = {record.id: record for _, record in store.archive.scan("t")}
     store.close()
     content = path.read_bytes()
     damaged = path.with_name("damaged.db")
@@ -194,7 +199,7 @@ def readable(path: Path, truth: dict[str, MemoryRecord]) -> Iterator[MemoryRecor
         return
     for id in truth:
         try:
-            yield from store.get("t", [id])
+            yield from store.archive.get("t", [id])
         except StoreError:
             continue
     store.close()
@@ -208,9 +213,11 @@ def test_a_clock_that_jumps_loses_nothing(tmp_path: Path) -> None:
         now = clock.now()
         dated = replace(memory(f"{years}"), happened_at=now, created_at=now, updated_at=now)
         (record,) = add(store, dated, made=pieces())
-        store.note_uses("t", [(record.id, clock.now())])
-        assert not any(one.repaired for one in store.doctor(repair=True, fingerprint=FINGERPRINT))
-    assert texts(store.find(Reach(tenant="t"))) == ["10", "0", "-10"]
-    assert [record.text for _, record in store.scan("t")] == ["0", "10", "-10"]
-    assert sum(store.stats("t").by_day.values()) == 3
+        store.archive.note_uses("t", [(record.id, clock.now())])
+        assert not any(
+            one.repaired for one in store.upkeep.doctor(repair=True, fingerprint=FINGERPRINT)
+        )
+    assert texts(store.archive.find(Reach(tenant="t"))) == ["10", "0", "-10"]
+    assert [record.text for _, record in store.archive.scan("t")] == ["0", "10", "-10"]
+    assert sum(store.upkeep.stats("t").by_day.values()) == 3
     store.close()

@@ -13,13 +13,14 @@ from pathlib import Path
 import httpx
 import pytest
 
-from remanence.clock import SystemClock
-from remanence.memory import Memory
+from remanence.api.memory import Memory
+from remanence.model.clock import SystemClock
 from remanence.server.access.keys import Keys
 from remanence.server.serving import DESCRIPTORS
 from remanence.testing.patience import HANG_S, until
-from remanence.testing.server_process import ServerProcess, server_process
-from remanence.testing.soak import times
+from support import http
+from support.server_process import ServerProcess, server_process
+from support.soak import times
 
 pytestmark = pytest.mark.soak
 
@@ -87,7 +88,7 @@ def crowd(served: Crowd) -> Iterator[Crowd]:
 def made(database: Path, tenant: str) -> str:
     with Memory(database, tenant=tenant) as memory:
         memory.add_many([{"text": f"note {n}", "metadata": BIG} for n in range(60)])
-        keys = Keys(memory.parts.store, SystemClock())
+        keys = Keys(memory.parts.store.documents, SystemClock())
         return keys.create(tenant, tenant=tenant, grants=["read", "write"])[1]
 
 
@@ -106,7 +107,7 @@ def canary(crowd: Crowd) -> Iterator[None]:
     over, seen = threading.Event(), Counter[object]()
 
     def call() -> None:
-        with httpx.Client() as kept:
+        with http.Client() as kept:
             while not over.is_set() or sum(seen.values()) < 2 * CALLS:
                 for client in (kept, None):
                     try:
@@ -164,7 +165,7 @@ def test_another_tenant_is_answered(name: str, crowd: Crowd) -> None:
 
 def test_guessing_is_slowed_down_and_those_who_know_are_not(crowd: Crowd) -> None:
     seen = Counter[int]()
-    with canary(crowd), httpx.Client(base_url=crowd.process.url, timeout=HANG_S) as client:
+    with canary(crowd), http.Client(base_url=crowd.process.url, timeout=HANG_S) as client:
         for number in range(GUESSES):
             headers = {"authorization": f"Bearer rem_aaaaaaaa_{number:040x}"}
             told = client.get("/v1/stats", headers=headers)
@@ -190,11 +191,11 @@ def test_what_is_not_ended_leaves_nothing_behind(tmp_path: Path) -> None:
                     reading.enter_context(closing(line))
                 for line in lines:
                     until(partial(is_over, line))
-        export = httpx.get(
+        export = http.get(
             f"{process.url}/v1/export", headers={"authorization": f"Bearer {keys['greedy']}"}
         )
         assert export.status_code == 200
-        told = httpx.post(
+        told = http.post(
             f"{process.url}/v1/import",
             content=export.content,
             headers={

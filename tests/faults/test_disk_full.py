@@ -14,8 +14,8 @@ import pytest
 from remanence.errors import StoreFull
 from remanence.model.scope import Reach
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.program import Program
 from remanence.testing.store_suites.making import add, healthy, memory, pieces, revise
+from support.program import Program
 
 VFS = "full-disk"
 
@@ -24,7 +24,7 @@ import json, resource, sys
 from remanence.errors import StoreFull
 from remanence.model.scope import Reach
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.store_suites.making import add, healthy, memory, pieces
+from remanence.testing.store_suites.making import (add, healthy, memory, pieces)
 store = SqliteStore(sys.argv[1])
 acknowledged = []
 def fill(most):
@@ -44,12 +44,14 @@ try:
     fill(1)
 except StoreFull:
     pass
-readable = store.count(Reach(tenant="t")) == len(store.get("t", acknowledged)) == refused
+archive = store.archive
+readable = archive.count(Reach(tenant="t")) == len(archive.get("t", acknowledged)) == refused
 resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
 fill(5)
 print(json.dumps({
     "refused": refused, "readable": readable, "resumed": len(acknowledged) - refused,
-    "all": [r.id for r in store.get("t", acknowledged)] == acknowledged, "healthy": healthy(store),
+    "all": [r.id for r in archive.get("t", acknowledged)] == acknowledged,
+    "healthy": healthy(store),
 }))
 store.close()
 """
@@ -63,7 +65,7 @@ def test_a_file_size_limit_is_a_full_disk(tmp_path: Path) -> None:
         "refused": told["refused"], "readable": True, "resumed": 5, "all": True, "healthy": True,
     }  # fmt: skip
     store = SqliteStore(path)
-    assert store.count(Reach(tenant="t")) == told["refused"] + 5
+    assert store.archive.count(Reach(tenant="t")) == told["refused"] + 5
     store.close()
 
 
@@ -107,13 +109,13 @@ def test_a_write_that_does_not_fit_never_was(disk: LimitedVFS, tmp_path: Path, l
     disk.left = left
     with pytest.raises(StoreFull):
         fill(store)
-    before = store.count(Reach(tenant="t"))
+    before = store.archive.count(Reach(tenant="t"))
     with pytest.raises(StoreFull):
         revise(store, kept.id, text="long " * 40_000)
-    assert store.get("t", [kept.id]) == [kept]
+    assert store.archive.get("t", [kept.id]) == [kept]
     disk.left = sys.maxsize
     add(store, memory("resumed"))
-    assert store.count(Reach(tenant="t")) == before + 1
+    assert store.archive.count(Reach(tenant="t")) == before + 1
     assert healthy(store)
     store.close()
 

@@ -11,15 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from remanence.embedding.http import HttpEmbedder
+from remanence.backends.embedding.http import HttpEmbedder
 from remanence.errors import EmbedderUnavailable
-from remanence.testing.embeddings_server import (
-    Answer,
-    EmbeddingsServer,
-    Request,
-    embeddings_json,
-)
 from remanence.testing.patience import HANG_S
+from support.embeddings_server import Answer, EmbeddingsServer, Request, embeddings_json
 
 GOOD = Answer(embeddings_json([[3.0, 4.0]]))
 

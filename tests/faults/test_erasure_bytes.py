@@ -8,8 +8,8 @@ from pathlib import Path
 
 import psycopg
 
-from remanence.testing.erased_bytes import erase_and_look, files_in
-from remanence.testing.services.postgres import Postgres
+from support.erased_bytes import erase_and_look, files_in
+from support.services.postgres import Postgres
 
 ERASURES = 15
 NOTHING = {"erasures": ERASURES, "left": 0, "gone": 0, "unsigned": 0, "back": 0}

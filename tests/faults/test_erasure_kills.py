@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from remanence import Memory, State
-from remanence.layers.erasure import Erasures, Tombstones
+from remanence.config.assembly import Parts, restore_store
+from remanence.layers.erasure.receipts import Erasures, Tombstones
 from remanence.model.erasure import Stage
-from remanence.store.sqlite import SqliteStore, restoring
-from remanence.wiring import Parts, restore_store
+from remanence.store.sqlite import restoring
+from remanence.store.sqlite.upkeep import SqliteUpkeep
 
 MOST = 30
 
@@ -61,9 +62,14 @@ def _deadly(real: Callable[..., Any], left: list[int]) -> Callable[..., Any]:
 
 
 def steps(memory: Memory) -> list[tuple[Any, str]]:
-    store = type(memory.parts.store)
-    own = ("write", "put", "forget_knowledge", "renew_dictionaries")
-    return [*((store, name) for name in own), (Parts, "clean"), (Tombstones, "add")]
+    store = memory.parts.store
+    own = (
+        (type(store.archive), "write"),
+        (type(store.documents), "put"),
+        (type(store.knowledge), "forget"),
+        (type(store.tiers), "renew_dictionaries"),
+    )
+    return [*own, (Parts, "clean"), (Tombstones, "add")]
 
 
 def filled(database: str, users: list[str]) -> list[tuple[Any, str]]:
@@ -136,7 +142,8 @@ def test_what_was_merged_from_elsewhere_is_never_hidden(database: str, erase: bo
         dead = killed(at, places, lambda user=f"u{at}": forget(user))  # type: ignore[misc]
         with Memory(database) as memory:
             found = {
-                r.id: r.state for r in memory.parts.store.get(memory.tenant, [survivor, other])
+                r.id: r.state
+                for r in memory.parts.store.archive.get(memory.tenant, [survivor, other])
             }
         stands = found.get(survivor) == State.ACTIVE
         assert found[other] == State.ACTIVE or stands
@@ -159,7 +166,7 @@ def check_receipts(memory: Memory, erased: int) -> None:
     found = erasures.list()
     assert [one.status for one in found] == [Stage.COMPLETED] * erased
     assert all(erasures.verify(one) for one in found)
-    if memory.parts.store.kind == "sqlite":
+    if memory.parts.store.upkeep.kind == "sqlite":
         beside = Tombstones(Path(f"{memory.settings.database_url}.erasures"))
         assert {one.id for one in beside.read()} == {one.id for one in found}
 
@@ -173,7 +180,7 @@ def test_a_restore_that_is_killed_brings_nothing_back(database: str, tmp_path: P
         memory.forget(user_id="bob", erase=True)
         after = memory.add("after the backup", user_id="eve").id
         places, settings = steps(memory), memory.settings
-    places += [(restoring, "put_in_place"), (SqliteStore, "compact")]
+    places += [(restoring, "put_in_place"), (SqliteUpkeep, "compact")]
     for at in moments_of(database, few=[0, 3, MOST]):
         dead = killed(at, places, lambda: restore_store(tmp_path / "copy", settings))
         with Memory(database) as memory:

@@ -9,23 +9,24 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 
 from remanence import Memory
+from remanence.backends.index.chroma import ChromaEngine
+from remanence.backends.index.qdrant import QdrantEngine
+from remanence.backends.index.remote import Engine, FollowingIndex
+from remanence.backends.index.remote.engine import PART_BITS
 from remanence.errors import IndexUnavailable
-from remanence.index.chroma import ChromaEngine, ChromaIndex
-from remanence.index.follower import Engine, FollowingIndex
-from remanence.index.follower.engine import PART_BITS
-from remanence.index.qdrant import QdrantEngine, QdrantIndex
 from remanence.model.embedding import FloatArray
+from remanence.model.ports.store import Store
 from remanence.model.scope import Reach
-from remanence.ports.store import Store
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.following import (
+from remanence.testing.store_suites.making import partition_of
+from support import http
+from support.following import (
     DIMENSION,
-    FINGERPRINT,
     erase,
+    followed,
     held,
     keys_of,
     patiently,
@@ -34,9 +35,8 @@ from remanence.testing.following import (
     until,
     vectors,
 )
-from remanence.testing.services.process import Service
-from remanence.testing.services.qdrant import Qdrant
-from remanence.testing.store_suites.making import partition_of
+from support.services.process import Service
+from support.services.qdrant import Qdrant
 
 TIMEOUT_S = 1.0
 ONCE_S = 3 * TIMEOUT_S  # for one wait on a busy machine
@@ -62,11 +62,12 @@ def server(request: pytest.FixtureRequest, kind: str) -> Service:
 
 @pytest.fixture
 def index(store: Store, kind: str, server: Service) -> Iterator[FollowingIndex]:
-    opened: FollowingIndex = (
-        QdrantIndex(store, FINGERPRINT, server.urls, timeout_s=TIMEOUT_S, small=0)
+    engine = (
+        QdrantEngine(server.urls, timeout_s=TIMEOUT_S)
         if kind == "qdrant"
-        else ChromaIndex(store, FINGERPRINT, server.url, timeout_s=TIMEOUT_S, small=0)
+        else ChromaEngine(server.url, timeout_s=TIMEOUT_S)
     )
+    opened = followed(store, engine)
     yield opened
     opened.close()
 
@@ -204,7 +205,7 @@ def test_one_node_of_three_dies_while_others_search_and_write(
     cluster = private_qdrant(nodes=3)
     put(store, vectors(200, 1))
     partition = partition_of(store)
-    index = QdrantIndex(store, FINGERPRINT, cluster.urls, timeout_s=2, replicas=2, small=0)
+    index = followed(store, QdrantEngine(cluster.urls, timeout_s=2, replicas=2))
     request.addfinalizer(index.close)
     patiently(index, partition, vectors(1, 1)[0], 5)
     with Traffic(store, index, partition) as traffic:
@@ -224,14 +225,14 @@ def test_one_node_of_three_dies_while_others_search_and_write(
 
 def all_active(url: str, collection: str) -> bool:
     """Whether every replica of every shard is in use."""
-    told = httpx.get(f"{url}/collections/{collection}/cluster").json()["result"]
+    told = http.get(f"{url}/collections/{collection}/cluster").json()["result"]
     shards = [*told["local_shards"], *told["remote_shards"]]
     return all(shard["state"] == "Active" for shard in shards)
 
 
 def agreed(url: str, collection: str) -> set[int]:
     """The points that all replicas hold alike."""
-    told = httpx.post(
+    told = http.post(
         f"{url}/collections/{collection}/points/scroll?consistency=all",
         json={"limit": 100_000, "with_payload": False},
     ).json()["result"]["points"]
@@ -261,7 +262,7 @@ def test_erasing_empties_the_index_or_says_that_it_could_not(
         store, index = memory.parts.store, memory.parts.recall.vectors()
         first = index.first  # type: ignore[attr-defined]
         engine.ensure(first.collection, memory.parts.embedder.fingerprint.dimension)
-        everybody = store.partitions(Reach(tenant=memory.tenant, all_users=True))
+        everybody = store.recall.partitions(Reach(tenant=memory.tenant, all_users=True))
         until(lambda: index.flush(everybody) and engine.count() == 6)
         assert erased("ana") == []
         assert engine.count() == 4

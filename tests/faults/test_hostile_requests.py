@@ -16,9 +16,9 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from remanence.operations.routes import Route, asked_of, routes
+from remanence.api.verb import AnyVerb
+from remanence.api.verbs.table import served
 from remanence.server.problems import MEDIA_TYPE
-from remanence.server.rest.examples import EXAMPLES
 from remanence.testing.patience import HANG_S
 from remanence.testing.serving import Served, serving
 
@@ -133,33 +133,33 @@ def state(server: Served) -> str:
     return sha256("\n".join(lines[1:]).encode()).hexdigest()
 
 
-def path_of(route: Route) -> str:
+def path_of(route: AnyVerb) -> str:
     return route.path.replace("{id}", UNKNOWN).replace("{label}", "human")
 
 
-def bodies_of(route: Route) -> Iterator[bytes]:
+def bodies_of(route: AnyVerb) -> Iterator[bytes]:
     """Bodies with something hostile in every field."""
-    asked = [name for name in asked_of(route.operation) if name not in route.in_path]
-    example = dict(EXAMPLES.get(route.operation.name, {}))
+    asked = [name for name in route.asked if name not in route.in_path]
+    example = dict(route.example or {})
     for name in asked:
         for value in VALUES:
             yield json.dumps({**example, name: value}).encode()
 
 
-def queries_of(route: Route) -> Iterator[str]:
-    asked = [name for name in asked_of(route.operation) if name not in route.in_path]
+def queries_of(route: AnyVerb) -> Iterator[str]:
+    asked = [name for name in route.asked if name not in route.in_path]
     for name in (*asked, "unknown"):
         for value in IN_QUERIES:
             yield f"?{name}={value}"
 
 
-def named(route: Route) -> str:
-    return route.operation.name
+def named(route: AnyVerb) -> str:
+    return route.name
 
 
 class TestEveryRoute:
-    @pytest.mark.parametrize("route", routes(), ids=named)
-    def test_a_body_that_is_none(self, route: Route, server: Served, line: Line) -> None:
+    @pytest.mark.parametrize("route", served(), ids=named)
+    def test_a_body_that_is_none(self, route: AnyVerb, server: Served, line: Line) -> None:
         before = state(server)
         statuses = {
             name: line.ask(route.method, path_of(route), body) for name, body in BODIES.items()
@@ -167,8 +167,8 @@ class TestEveryRoute:
         assert all(400 <= status < 500 for status in statuses.values()), statuses
         assert state(server) == before
 
-    @pytest.mark.parametrize("route", [each for each in routes() if not each.in_query], ids=named)
-    def test_a_value_that_cannot_be(self, route: Route, server: Served, line: Line) -> None:
+    @pytest.mark.parametrize("route", [each for each in served() if not each.in_query], ids=named)
+    def test_a_value_that_cannot_be(self, route: AnyVerb, server: Served, line: Line) -> None:
         sent, path = list(bodies_of(route)), path_of(route)
         refused = [body for body in sent if line.ask(route.method, path, body) >= 400]
         before = state(server)
@@ -176,17 +176,17 @@ class TestEveryRoute:
         if len(again) == len(refused):
             assert state(server) == before
 
-    @pytest.mark.parametrize("route", [each for each in routes() if each.in_query], ids=named)
-    def test_a_query_that_cannot_be(self, route: Route, server: Served, line: Line) -> None:
+    @pytest.mark.parametrize("route", [each for each in served() if each.in_query], ids=named)
+    def test_a_query_that_cannot_be(self, route: AnyVerb, server: Served, line: Line) -> None:
         before = state(server)
         statuses = [line.ask(route.method, path_of(route) + query) for query in queries_of(route)]
         if route.method == "GET" or min(statuses) >= 400:
             assert state(server) == before
 
-    @pytest.mark.parametrize("route", [each for each in routes() if each.in_path], ids=named)
-    def test_an_id_that_is_none(self, route: Route, server: Served, line: Line) -> None:
+    @pytest.mark.parametrize("route", [each for each in served() if each.in_path], ids=named)
+    def test_an_id_that_is_none(self, route: AnyVerb, server: Served, line: Line) -> None:
         before = state(server)
-        example = json.dumps(EXAMPLES.get(route.operation.name, {})).encode()
+        example = json.dumps(route.example or {}).encode()
         body = None if route.in_query else example
         for id in IN_PATHS:
             path = route.path.replace("{id}", id).replace("{label}", id)
@@ -196,7 +196,7 @@ class TestEveryRoute:
     @pytest.mark.parametrize("kind", ["text/html", "application/xml", "x", "", "application/gzip"])
     def test_a_body_of_another_kind(self, kind: str, server: Served, line: Line) -> None:
         before = state(server)
-        for route in routes():
+        for route in served():
             if not route.in_query and kind:
                 body = b'{"text": "a", "query": "a", "label": "kind"}'
                 assert line.ask(route.method, path_of(route), body, kind) == 400, route.path
@@ -326,7 +326,7 @@ class TestSlow:
 
 
 def test_every_field_of_every_route_is_tried() -> None:
-    for route in routes():
-        asked = {each.name for each in fields(route.operation.request)}
-        assert set(asked_of(route.operation)) <= asked
-    assert len(routes()) > 100
+    for route in served():
+        asked = {each.name for each in fields(route.request)}
+        assert set(route.asked) <= asked
+    assert len(served()) > 100

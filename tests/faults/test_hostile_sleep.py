@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from remanence.testing.hostile_sleep import hostile_nights
+from support.hostile_sleep import hostile_nights
 
 CYCLES = 60
 

@@ -17,11 +17,12 @@ import pytest
 from remanence import Memory
 from remanence.errors import InvalidInput, StoreError, StoreFull
 from remanence.model.document import PORTABLE
-from remanence.testing.copies import everything, fill_documents, fill_knowledge, places
-from remanence.testing.kills import Kills
 from remanence.testing.store_suites.making import healthy
-from remanence.transfer import export_memory, import_chat, import_memory
-from remanence.transfer.chat import importing
+from remanence.tools.transfer import export_memory, import_chat, import_memory
+from remanence.tools.transfer.chat import imports
+from support.copies import everything, fill_documents, fill_knowledge
+from support.kills import Kills
+from support.places import places
 
 EACH = 6
 DOCUMENTS = EACH * len(PORTABLE)
@@ -31,9 +32,9 @@ TALKS, TURNS = 12, 17
 IMPORT = """
 import sys
 from remanence import Memory
-from remanence.transfer import arriving, import_chat, import_memory, importing as files, knowing
-from remanence.transfer.chat import importing
-importing.CHUNK, arriving.BATCH, files.BATCH, knowing.BATCH = 3, 2, 2, 3
+from remanence.tools.transfer import import_chat, import_memory, imports as files
+from remanence.tools.transfer.chat import imports
+imports.CHUNK, files.BATCH = 3, 2
 what, path, url = sys.argv[1:]
 with Memory(url, embedder="no-such-model") as memory, open(path, "rb") as file:
     print("go", flush=True)
@@ -133,7 +134,7 @@ def test_an_import_killed_anywhere_goes_on(export: Path, place: Callable[[], str
 def test_a_full_disk_stops_it_and_space_lets_it_go_on(
     chats: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importing, "CHUNK", 3)
+    monkeypatch.setattr(imports, "CHUNK", 3)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     with Memory(tmp_path / "memory.db", embedder="no-such-model") as memory:
         resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, hard))

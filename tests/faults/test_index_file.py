@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from remanence.index.bits import BitsIndex
-from remanence.index.bits.cache_file import Owner, opened
+from remanence.backends.index.bits import BitsIndex
+from remanence.backends.index.bits.cache_file import VectorOwner, opened
 from remanence.model.embedding import Fingerprint
 from remanence.testing.vector_index import (
     DIMENSION,
@@ -43,13 +43,13 @@ def answers_are_right(source: PieceSource, file: Path) -> None:
     for partition in (1, 2):
         assert recall(index, source, partition=partition, asked=3) == 1
         assert len(index.nearest(partition, queries(1)[0], 5000).keys) == sum(
-            1 for _ in source.scan_vectors(FINGERPRINT, partition)
+            1 for _ in source.scan(FINGERPRINT, partition)
         )
     index.close()
 
 
 def is_whole(file: Path) -> bool:
-    found = opened(file, Owner("it", FINGERPRINT))
+    found = opened(file, VectorOwner("it", FINGERPRINT))
     return found is not None and all(found.read(partition) is not None for partition in (1, 2))
 
 
@@ -146,7 +146,7 @@ def test_damaged(
     ids=["dimension", "model", "pooling"],
 )
 def test_of_another_embedder(source: PieceSource, file: Path, other: Fingerprint) -> None:
-    assert opened(file, Owner("it", other)) is None
+    assert opened(file, VectorOwner("it", other)) is None
 
 
 def test_of_another_store(source: PieceSource, file: Path) -> None:

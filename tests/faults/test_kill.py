@@ -10,9 +10,9 @@ import apsw
 import pytest
 
 from remanence.store.sqlite import SqliteStore, schema
-from remanence.testing.program import Program
 from remanence.testing.store_suites.making import add, healthy, memory
-from remanence.testing.store_suites.writers import kill_often
+from support.program import Program
+from support.writers import kill_often
 
 KILLS = 50
 

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from remanence import Memory
-from remanence.agent import Agent
+from remanence.backends.llm.openai_compatible import OpenAiCompatibleModel
 from remanence.errors import LanguageModelError
-from remanence.llm.openai_compatible import OpenAiCompatibleModel
-from remanence.ports.language_model import Reply
+from remanence.model.ports.language_model import Reply
 from remanence.testing.chat_server import ChatRequest, ChatServer, Turn, calls, fails, says
 from remanence.testing.patience import HANG_S
-from remanence.testing.program import Program
+from remanence.tools.agent import Agent
+from support.program import Program
 
 ASKED = [{"role": "user", "content": "Where does Ana live?"}]
 KEY = "sk-very-secret"
@@ -289,8 +289,8 @@ def test_several_threads_share_a_model(server: ChatServer) -> None:
 ASK = """
 import sys
 from remanence import Memory
-from remanence.agent import Agent
-from remanence.llm.openai_compatible import OpenAiCompatibleModel
+from remanence.tools.agent import Agent
+from remanence.backends.llm.openai_compatible import OpenAiCompatibleModel
 
 with Memory(sys.argv[1], embedder="no-such-model") as memory:
     model = OpenAiCompatibleModel(sys.argv[2], "scripted")

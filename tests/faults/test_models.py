@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from remanence.embedding.manifest import sha256
-from remanence.embedding.models import DEFAULT_MODEL, find_model
-from remanence.embedding.onnx import OnnxEmbedder
+from remanence.backends.embedding.manifest import sha256
+from remanence.backends.embedding.models import DEFAULT_MODEL, find_model
+from remanence.backends.embedding.onnx import OnnxEmbedder
 from remanence.errors import EmbedderError, ModelInvalid, ModelMissing
 
 

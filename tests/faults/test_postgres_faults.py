@@ -12,15 +12,14 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from remanence.clock import SystemClock
 from remanence.errors import CommitUnknown, StoreFull, StoreUnavailable
+from remanence.model.clock import SystemClock
 from remanence.model.memory import MemoryRecord
 from remanence.model.scope import Reach
-from remanence.server.once import KeyTaken, Once
+from remanence.server.idempotency import KeyTaken, Once
 from remanence.store.postgres import PostgresStore
 from remanence.store.postgres.session import Session
 from remanence.testing.patience import HANG_S, until
-from remanence.testing.services.postgres import Postgres
 from remanence.testing.store_suites.making import (
     NOW,
     add,
@@ -31,6 +30,7 @@ from remanence.testing.store_suites.making import (
     pieces,
     put,
 )
+from support.services.postgres import Postgres
 
 KILLS = 20
 WRITERS = 4
@@ -62,7 +62,7 @@ class Writer(threading.Thread):
         record = memory("tea", self._tenant, metadata={"n": len(self.acknowledged)})
         try:
             self.acknowledged += add(self._store, record, made=pieces())
-            self._store.note_uses(self._tenant, [(self.counter.id, NOW)])
+            self._store.archive.note_uses(self._tenant, [(self.counter.id, NOW)])
             self.uses += 1
             told = {"value": {"n": self.puts}, "expected": self.puts, "keep": True}
             put(self._store, block("counter"), tenant=self._tenant, **told)
@@ -71,15 +71,15 @@ class Writer(threading.Thread):
             self.doubtful += 1
 
     def check(self) -> None:
-        found = self._store.get(self._tenant, [one.id for one in self.acknowledged])
+        found = self._store.archive.get(self._tenant, [one.id for one in self.acknowledged])
         assert found == self.acknowledged
-        (counter,) = self._store.get(self._tenant, [self.counter.id])
+        (counter,) = self._store.archive.get(self._tenant, [self.counter.id])
         assert self.uses <= counter.uses <= self.uses + self.doubtful
-        (document,) = self._store.documents(self._tenant, [block("counter")])
-        editions = self._store.editions(self._tenant, block("counter"))
+        (document,) = self._store.documents.get(self._tenant, [block("counter")])
+        editions = self._store.documents.editions(self._tenant, block("counter"))
         assert [one.value["n"] for one in editions] == list(range(self.puts))
         assert (document.version, document.value) == (self.puts, editions[-1].value)
-        there = self._store.count(Reach(tenant=self._tenant)) - 1
+        there = self._store.archive.count(Reach(tenant=self._tenant)) - 1
         assert len(self.acknowledged) <= there <= len(self.acknowledged) + self.doubtful
 
 
@@ -189,10 +189,10 @@ def test_connections_that_are_cut_are_replaced(store: PostgresStore, proxy: Prox
     (record,) = add(store, memory("before"))
     for number in range(5):
         proxy.reset_all()
-        assert store.get("t", [record.id]) == [record]
+        assert store.archive.get("t", [record.id]) == [record]
         proxy.reset_all()
         add(store, memory(f"after {number}"))
-    assert store.count(Reach(tenant="t")) == 6
+    assert store.archive.count(Reach(tenant="t")) == 6
     assert healthy(store)
 
 
@@ -201,8 +201,8 @@ def test_a_server_that_falls_silent_is_given_up_in_time(store: PostgresStore, pr
     partition = partition_of(store)
     proxy.silent.set()
     acts: list[Callable[[], object]] = [
-        lambda: store.get("t", [record.id]),
-        lambda: store.position(partition),
+        lambda: store.archive.get("t", [record.id]),
+        lambda: store.recall.position(partition),
         lambda: add(store, memory("lost")),
         lambda: PostgresStore(proxy.url.geturl(), timeout_s=2),
     ]
@@ -211,8 +211,8 @@ def test_a_server_that_falls_silent_is_given_up_in_time(store: PostgresStore, pr
             act()
     proxy.silent.clear()
     proxy.reset_all()
-    assert store.get("t", [record.id]) == [record]
-    assert store.count(Reach(tenant="t")) == 1
+    assert store.archive.get("t", [record.id]) == [record]
+    assert store.archive.count(Reach(tenant="t")) == 1
 
 
 def test_a_commit_whose_answer_is_lost_is_found_to_be_done(
@@ -229,8 +229,8 @@ def test_a_commit_whose_answer_is_lost_is_found_to_be_done(
     record = memory("once")
     assert add(store, record, made=pieces()) == [record]
     assert proxy.on_commit == []
-    assert store.get("t", [record.id]) == [record]
-    assert store.count(Reach(tenant="t")) == 2
+    assert store.archive.get("t", [record.id]) == [record]
+    assert store.archive.count(Reach(tenant="t")) == 2
     assert healthy(store)
 
 
@@ -243,13 +243,13 @@ def test_a_commit_that_never_arrived_is_done_again(store: PostgresStore, proxy: 
         return False
 
     proxy.on_commit += [cut, cut]
-    store.note_uses("t", [(first.id, NOW)])
+    store.archive.note_uses("t", [(first.id, NOW)])
     assert proxy.on_commit == []
-    assert store.get("t", [first.id])[0].uses == 1
+    assert store.archive.get("t", [first.id])[0].uses == 1
     proxy.on_commit.append(cut)
     record = memory("once")
     assert add(store, record) == [record]
-    assert store.count(Reach(tenant="t")) == 2
+    assert store.archive.count(Reach(tenant="t")) == 2
 
 
 def test_a_commit_that_never_arrives_is_given_up_in_time(
@@ -271,7 +271,7 @@ def test_a_commit_that_never_arrives_is_given_up_in_time(
         add(store, memory("never"))
     assert len(proxy.on_commit) > 900
     proxy.on_commit.clear()
-    assert store.count(Reach(tenant="t")) == 1
+    assert store.archive.count(Reach(tenant="t")) == 1
 
 
 def test_many_statements_may_take_longer_together(store: PostgresStore) -> None:
@@ -297,8 +297,8 @@ def test_a_commit_that_is_still_under_way_is_waited_for(store: PostgresStore, pr
         return True
 
     proxy.on_commit.append(cut_and_forward_later)
-    store.note_uses("t", [(first.id, NOW)])
-    assert store.get("t", [first.id])[0].uses == 1
+    store.archive.note_uses("t", [(first.id, NOW)])
+    assert store.archive.get("t", [first.id])[0].uses == 1
 
 
 def test_a_commit_whose_outcome_cannot_be_known_says_so(store: PostgresStore, proxy: Proxy) -> None:
@@ -314,13 +314,13 @@ def test_a_commit_whose_outcome_cannot_be_known_says_so(store: PostgresStore, pr
         add(store, memory("perhaps"))
     proxy.silent.clear()
     proxy.reset_all()
-    assert store.count(Reach(tenant="t")) == 2
+    assert store.archive.count(Reach(tenant="t")) == 2
 
 
 def test_a_key_stays_taken_where_nobody_knows_whether_its_write_was_kept(
     store: PostgresStore, proxy: Proxy
 ) -> None:
-    once, done = Once(store, SystemClock()), []
+    once, done = Once(store.documents, SystemClock()), []
 
     def forward_and_fall_silent(client: socket.socket, server: socket.socket, data: bytes) -> bool:
         proxy.silent.set()
@@ -341,20 +341,20 @@ def test_a_key_stays_taken_where_nobody_knows_whether_its_write_was_kept(
         once.run("t", "a key", b"asked", work)
     with pytest.raises(KeyTaken, match="has no answer yet"):
         once.run("t", "a key", b"asked", work)
-    assert (len(done), store.count(Reach(tenant="t"))) == (1, 1)
+    assert (len(done), store.archive.count(Reach(tenant="t"))) == (1, 1)
 
 
 def test_a_watcher_survives_a_cut(store: PostgresStore, proxy: Proxy) -> None:
     add(store, memory("a"))
     partition = partition_of(store)
-    while store.watch(0):
+    while store.recall.watch(0):
         pass
     proxy.reset_all()
-    assert store.watch(2) == [partition]
-    while store.watch(0):
+    assert store.recall.watch(2) == [partition]
+    while store.recall.watch(0):
         pass
     add(store, memory("b"))
-    assert store.watch(5) == [partition]
+    assert store.recall.watch(5) == [partition]
 
 
 def test_a_server_that_comes_back_is_waited_for(private_postgres: Callable[..., Postgres]) -> None:
@@ -364,7 +364,7 @@ def test_a_server_that_comes_back_is_waited_for(private_postgres: Callable[..., 
     server.kill()
     restarting = threading.Timer(0.5, server.restart)
     restarting.start()
-    assert store.get("t", [record.id]) == [record]
+    assert store.archive.get("t", [record.id]) == [record]
     add(store, memory("after"))
     restarting.join()
     store.close()
@@ -380,5 +380,5 @@ def test_a_full_disk_is_named(postgres_url: str) -> None:
 
     with pytest.raises(StoreFull, match="No space left"):
         store._database.write("t", fill)
-    assert store.count(Reach(tenant="t")) == 1
+    assert store.archive.count(Reach(tenant="t")) == 1
     store.close()

@@ -11,9 +11,9 @@ from remanence.errors import Conflict, InvalidInput
 from remanence.model.scope import Reach
 from remanence.store.postgres import PostgresStore
 from remanence.store.postgres.session import Session
-from remanence.testing.races import RACERS, written_once, written_together
-from remanence.testing.soak import times
 from remanence.testing.store_suites.making import FINGERPRINT, add, memory
+from support.races import RACERS, written_once, written_together
+from support.soak import times
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(times(7_200, 1_200))]
 KEYS = times(1_000, 100)
@@ -38,8 +38,8 @@ def test_writes_after_raced_keys_do_not_fail(store: PostgresStore) -> None:
             assert written_once(written_together(store, pool, f"key {number}"))
         for found in pool.map(lambda n: add(store, memory(f"plain {n}")), range(PLAIN)):
             assert len(found) == 1
-    assert store.count(Reach(tenant="t")) == KEYS + PLAIN
-    found = store.doctor(repair=False, fingerprint=FINGERPRINT)
+    assert store.archive.count(Reach(tenant="t")) == KEYS + PLAIN
+    found = store.upkeep.doctor(repair=False, fingerprint=FINGERPRINT)
     assert [one for one in found if one.problems] == []
 
 
@@ -76,4 +76,4 @@ def test_statements_that_the_server_forgot_are_prepared_anew(store: PostgresStor
         # psycopg understands a plain DEALLOCATE ALL; this it does not see.
         connection.execute("DO $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$")
     add(store, memory("after"))
-    assert store.count(Reach(tenant="t")) == 7
+    assert store.archive.count(Reach(tenant="t")) == 7

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from remanence.testing.power_loss import fast_folder, simulate, without_syncs
+from support.power_loss import fast_folder, simulate, without_syncs
 
 POINTS = 1000
 CONTROL_POINTS = 200

@@ -18,8 +18,8 @@ from remanence.model.filter import parse_filter
 from remanence.model.scope import Reach
 from remanence.store.sqlite import SqliteStore, restore
 from remanence.testing.patience import HANG_S
-from remanence.testing.program import Program
 from remanence.testing.store_suites.making import add, healthy, memory, pieces, texts
+from support.program import Program
 
 PROCESSES = 8
 WRITES = 1000
@@ -62,9 +62,11 @@ def test_processes_write_one_file(fast: Path) -> None:
     for program in running:
         program.say("go")
     assert [program.ended() for program in running] == [0] * PROCESSES
-    assert watcher.count(ALL) == PROCESSES * (WRITES + 1)
+    assert watcher.archive.count(ALL) == PROCESSES * (WRITES + 1)
     for n in range(PROCESSES):
-        mine = watcher.find(Reach(tenant="t", user_id=f"p{n}"), limit=10_000, newest_first=False)
+        mine = watcher.archive.find(
+            Reach(tenant="t", user_id=f"p{n}"), limit=10_000, newest_first=False
+        )
         assert texts(mine) == [f"tea {n}" for n in range(WRITES)]
     assert healthy(watcher)
     watcher.close()
@@ -79,12 +81,12 @@ def test_threads_share_a_store(fast: Path) -> None:
         barrier.wait()
         for n in range(20):
             (record,) = add(store, memory(f"tea {n}", user_id=f"u{name}"), made=pieces())
-            assert store.get("t", [record.id]) == [record]
-            assert store.count(reach) == n + 1
+            assert store.archive.get("t", [record.id]) == [record]
+            assert store.archive.count(reach) == n + 1
 
     with ThreadPoolExecutor(THREADS) as threads:
         list(threads.map(work, range(THREADS)))
-    assert store.count(ALL) == THREADS * 20
+    assert store.archive.count(ALL) == THREADS * 20
     assert healthy(store)
     store.close()
 
@@ -93,7 +95,7 @@ def test_a_database_in_memory_is_shared_by_threads() -> None:
     store = SqliteStore(":memory:")
     with ThreadPoolExecutor(THREADS) as threads:
         list(threads.map(lambda n: add(store, memory(f"tea {n}")), range(200)))
-    assert store.count(ALL) == 200
+    assert store.archive.count(ALL) == 200
     store.close()
 
 
@@ -108,7 +110,7 @@ add(store, memory("before"))
 stop = threading.Event()
 def read():
     while not stop.is_set():
-        store.find(reach, limit=10)
+        store.archive.find(reach, limit=10)
 def write():
     n = 0
     while not stop.is_set():
@@ -123,7 +125,8 @@ for n in range(8):
     if child == 0:
         for m in range(10):
             add(store, memory(f"child {n} {m}"))
-        ok = sum(r.text.startswith(f"child {n} ") for r in store.find(reach, limit=10_000)) == 10
+        found = store.archive.find(reach, limit=10_000)
+        ok = sum(r.text.startswith(f"child {n} ") for r in found) == 10
         os._exit(0 if ok else 1)
     children.append(child)
 codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
@@ -131,7 +134,7 @@ stop.set()
 for thread in threads:
     thread.join()
 assert codes == [0] * 8, codes
-assert store.count(reach) == 81, store.count(reach)
+assert store.archive.count(reach) == 81, store.archive.count(reach)
 store.close()
 """
 
@@ -142,7 +145,7 @@ def test_a_process_forks_with_the_store_open(fast: Path) -> None:
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKING, str(path)]
     subprocess.run(command, check=True, timeout=HANG_S)
     store = SqliteStore(path)
-    assert store.count(Reach(tenant="t")) == 81
+    assert store.archive.count(Reach(tenant="t")) == 81
     assert healthy(store)
     store.close()
 
@@ -152,12 +155,12 @@ import os, sys
 from remanence.model.scope import Reach
 from remanence.store.sqlite import SqliteStore
 store = SqliteStore(sys.argv[1])
-store.count(Reach(tenant="t"))
+store.archive.count(Reach(tenant="t"))
 if os.fork():
     store.close()
     os.wait()
 else:
-    store.count(Reach(tenant="t"))
+    store.archive.count(Reach(tenant="t"))
     print("reading", flush=True)
     sys.stdin.readline()
 """
@@ -167,7 +170,7 @@ def test_a_forked_child_holds_locks_of_its_own(tmp_path: Path) -> None:
     path, copy = tmp_path / "memory.db", tmp_path / "copy.db"
     store = SqliteStore(path)
     add(store, memory("kept"))
-    store.backup(copy)
+    store.upkeep.backup(copy)
     store.close()
     command = [sys.executable, "-c", ORPHAN, str(path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as family:
@@ -186,7 +189,7 @@ def test_a_writer_that_waits_too_long_is_told(tmp_path: Path) -> None:
     with holder._database.writing():
         with pytest.raises(StoreBusy):
             add(waiter, memory("x"))
-        assert waiter.count(Reach(tenant="t"), parse_filter({"a": 1})) == 0
+        assert waiter.archive.count(Reach(tenant="t"), parse_filter({"a": 1})) == 0
     add(waiter, memory("x"))
     holder.close()
     waiter.close()
@@ -195,7 +198,7 @@ def test_a_writer_that_waits_too_long_is_told(tmp_path: Path) -> None:
 ALONE = """
 import sys
 from remanence.store.sqlite import SqliteStore
-with SqliteStore(sys.argv[1]).alone("sweep") as alone:
+with SqliteStore(sys.argv[1]).upkeep.alone("sweep") as alone:
     print(alone, flush=True)
     sys.stdin.read()
 """
@@ -206,10 +209,10 @@ def test_only_one_process_is_alone_and_its_death_frees_the_place(tmp_path: Path)
     store = SqliteStore(path)
     with Program(ALONE, path) as other:
         assert other.hear() == "True"
-        with store.alone("sweep") as here, store.alone("another thing") as elsewhere:
+        with store.upkeep.alone("sweep") as here, store.upkeep.alone("another thing") as elsewhere:
             assert (here, elsewhere) == (False, True)
         other.kill()
         assert other.ended() == -signal.SIGKILL
-    with store.alone("sweep") as here:
+    with store.upkeep.alone("sweep") as here:
         assert here
     store.close()

@@ -9,7 +9,7 @@ import pytest
 
 from remanence import Memory
 from remanence.model.memory import State
-from remanence.testing.kills import Kills
+from support.kills import Kills
 
 KILLS = {"sqlite": 4, "postgres": 2}
 HER: dict[str, Any] = {"user_id": "sunniva"}
@@ -18,7 +18,7 @@ BY: dict[str, Any] = {"actor": "mallory"}
 PURGE = """
 import sys
 from remanence import Memory
-from remanence.layers.purging import purger
+from remanence.layers.purge import purger
 purger.BATCH = 2
 with Memory(sys.argv[1], tenant=sys.argv[2]) as memory:
     memory.search("harbour", user_id="sunniva")
@@ -45,7 +45,9 @@ def picture(memory: Memory) -> tuple[Any, ...]:
     facts = [(one.text, one.standing, one.trust) for one in memory.facts.find(**HER, limit=500)]
     blocks = [(one.label, one.value) for one in memory.blocks.list(**HER)]
     names = sorted(one.name for one in memory.graph.entities(**HER, limit=500))
-    links = {(one.source, one.target, one.type) for one in memory.parts.store.links(memory.tenant)}
+    links = {
+        (one.source, one.target, one.type) for one in memory.parts.store.links.scan(memory.tenant)
+    }
     standing = {link for link in links if active.keys() >= {link[0], link[1]}}
     return active, sorted(facts), blocks, names, standing
 

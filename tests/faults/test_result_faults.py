@@ -14,7 +14,7 @@ import redis
 
 from remanence import Memory
 from remanence.testing.patience import until
-from remanence.testing.services.valkey import Valkey
+from support.services.valkey import Valkey
 
 # Twice the cache's time-out, and far more than a search takes on a busy machine.
 LONGEST_S = 2 * 0.25 + 10

@@ -9,7 +9,7 @@ from remanence.model.scope import Reach
 from remanence.model.write import Insert, Receipt
 from remanence.store.sqlite import SqliteStore
 from remanence.testing.store_suites.making import healthy, memory, write
-from remanence.testing.store_suites.writers import run_and_kill
+from support.writers import run_and_kill
 
 ROUNDS = 20
 
@@ -28,6 +28,6 @@ def test_an_ambiguous_write_is_repeated_without_a_second_copy(tmp_path: Path) ->
         again = write(store, Insert(record=memory(f"once, for {key}")), receipt=receipt)
         assert again.repeated
         assert again.records == answer.records
-        assert store.count(Reach(tenant="t")) == number + 1
+        assert store.archive.count(Reach(tenant="t")) == number + 1
     assert healthy(store)
     store.close()

@@ -13,28 +13,29 @@ from pathlib import Path
 import pytest
 
 from remanence import Memory
-from remanence.clock import FixedClock
+from remanence.consolidation.schedules.schedules import Schedules
+from remanence.consolidation.schedules.worker import SleepRunner, Worker
+from remanence.model.clock import FixedClock
+from remanence.model.ports.store import Store
 from remanence.model.sleep import Step
-from remanence.ports.store import Store
-from remanence.sleep.schedule import Schedules, SleepRunner, Worker
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.copies import opened
-from remanence.testing.nights import Nights, Tally
 from remanence.testing.patience import until
-from remanence.testing.program import Program
+from support.nights import Nights, Tally
+from support.places import opened
+from support.program import Program
 
 REM = "from remanence.cli.app import main; main()"
 LEASE_S = 1.5
 
 ELSEWHERE = """
-from remanence.sleep import leases
+from remanence.consolidation import leases
 leases.this_process = lambda: ""
 """
 HANGING = f"""
 import sys, time
-from remanence.sleep.schedule import Worker
-from remanence.testing.copies import opened
+from remanence.consolidation.schedules.worker import Worker
+from support.places import opened
 
 class Hanging:
     def run(self, step, schedule, progress):
@@ -52,7 +53,7 @@ Worker(store, lambda tenant: Hanging(), tenants=lambda: ["t"], lease_s={LEASE_S}
 @pytest.fixture
 def quiet(caplog: pytest.LogCaptureFixture) -> None:
     """The simulated failures are many; nobody needs to read of them."""
-    caplog.set_level("CRITICAL", "remanence.sleep")
+    caplog.set_level("CRITICAL", "remanence.consolidation")
 
 
 def lived(store: Store, days: int, **changes: float) -> Tally:

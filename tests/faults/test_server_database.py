@@ -12,12 +12,13 @@ import httpx
 import pytest
 
 from remanence.errors import Conflict, InvalidInput, StoreError, StoreUnavailable
-from remanence.server.writes import FEW, Writes
+from remanence.server.health import FEW, Writes
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.server_process import ServerProcess
-from remanence.testing.services.postgres import Postgres
-from remanence.testing.soak import times
 from remanence.testing.store_suites.making import add, memory
+from support import http
+from support.server_process import ServerProcess
+from support.services.postgres import Postgres
+from support.soak import times
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(times(7_200, 1_200))]
 KEYS = times(1_000, 100)
@@ -31,7 +32,7 @@ PATIENCE_S = "3"
 def test_no_write_fails_after_raced_keys(postgres_url: str, workers: str) -> None:
     with (
         ServerProcess(postgres_url, "--workers", workers, rate_limit="0") as server,
-        httpx.Client(base_url=server.url, timeout=60) as client,
+        http.Client(base_url=server.url, timeout=60) as client,
         ThreadPoolExecutor(RACERS) as pool,
     ):
         start = threading.Barrier(RACERS)
@@ -55,7 +56,7 @@ def test_a_server_recovers_when_its_database_comes_back(
     database = private_postgres()
     with (
         ServerProcess(database.database(), server_timeout_s=PATIENCE_S, rate_limit="0") as server,
-        httpx.Client(base_url=server.url, timeout=60) as client,
+        http.Client(base_url=server.url, timeout=60) as client,
     ):
         assert written(client, "before").is_success
         assert client.get("/ready").status_code == 200
@@ -79,14 +80,14 @@ def test_a_server_waits_for_a_database_that_is_not_there_yet(
         ServerProcess(
             url, "--workers", workers, server_timeout_s=PATIENCE_S, rate_limit="0"
         ) as server,
-        httpx.Client(base_url=server.url, timeout=60) as client,
+        http.Client(base_url=server.url, timeout=60) as client,
     ):
         assert client.get("/ready").status_code == 503
         assert_unavailable(written(client, "too early"))
         assert_guarded(client)
         database.restart()
         # Every new connection may meet another worker.
-        wait_for(lambda: all(httpx.get(f"{server.url}/ready").is_success for _ in range(10)))
+        wait_for(lambda: all(http.get(f"{server.url}/ready").is_success for _ in range(10)))
         assert written(client, "now").is_success
         assert_guarded(client)
 

@@ -16,17 +16,18 @@ import pytest
 from remanence import Memory
 from remanence.testing.chat_server import ChatServer, says
 from remanence.testing.patience import HANG_S
-from remanence.testing.server_kills import Callers, kill_often, lost_and_doubled, there
-from remanence.testing.server_process import ServerProcess
+from support import http
+from support.server_kills import Callers, kill_often, lost_and_doubled, there
+from support.server_process import ServerProcess
 
 SOON = "import remanence.server.serving as s; s.GRACE_S, s.LAST_S = 1, 1\n"
 TELLING = """
 import sys
-from remanence import Memory
-def add(*given, add=Memory.add, **more):
+from remanence.api.service import MemoryService
+def add(*given, add=MemoryService.add, **more):
     print("at work", file=sys.stderr, flush=True)
     return add(*given, **more)
-Memory.add = add
+MemoryService.add = add
 """
 
 
@@ -68,13 +69,13 @@ def test_a_chat_goes_on_to_its_end_and_is_stored_while_nobody_else_is_let_in(
         }
         headers = {"x-memory-user-id": "ana"}
         url = f"{process.url}/v1/chat/completions"
-        with httpx.stream("POST", url, json=body, headers=headers, timeout=HANG_S) as answer:
+        with http.stream("POST", url, json=body, headers=headers, timeout=HANG_S) as answer:
             parts = answer.iter_bytes()
             heard = next(parts)
             process.stop()
             assert process.told("Shutting down")
             with pytest.raises(httpx.ConnectError):
-                httpx.get(f"{process.url}/health")
+                http.get(f"{process.url}/health")
             upstream.go_on()
             heard += b"".join(parts)
         assert heard.rstrip().endswith(b"[DONE]")
@@ -92,7 +93,7 @@ def test_a_long_run_that_is_followed_is_told_to_its_end(tmp_path: Path) -> None:
     events: list[str] = []
     with (
         ServerProcess(database) as process,
-        httpx.stream(
+        http.stream(
             "POST", f"{process.url}/v1/sleep/runs", json=wanted, headers=headers, timeout=HANG_S
         ) as answer,
     ):
@@ -116,7 +117,7 @@ def test_work_without_an_end_is_cut_off_in_time(tmp_path: Path) -> None:
         def add() -> None:
             url = f"{process.url}/v1/memories"
             try:
-                answers.append(httpx.post(url, json={"text": "x"}, timeout=HANG_S))
+                answers.append(http.post(url, json={"text": "x"}, timeout=HANG_S))
             except httpx.TransportError as error:
                 answers.append(error)
 

@@ -19,22 +19,27 @@ from uuid import uuid4
 import pytest
 import redis
 
-from remanence.cache.redis_sessions import RedisSessionCache
-from remanence.cache.session_keys import active_key, by_time_key, history_key, session_key
-from remanence.clock import FixedClock
+from remanence.backends.cache.redis_session_format import (
+    active_key,
+    by_time_key,
+    history_key,
+    session_key,
+)
+from remanence.backends.cache.redis_sessions import RedisSessionCache
 from remanence.errors import NotFound
 from remanence.layers.sessions import Sessions
+from remanence.model.clock import FixedClock
 from remanence.model.memory import Kind, MemoryRecord
+from remanence.model.ports.session_cache import SessionCache, SessionKey
+from remanence.model.ports.store import Store
 from remanence.model.scope import Reach
 from remanence.model.write import Batch, Remove
-from remanence.ports.session_cache import SessionCache, SessionKey
-from remanence.ports.store import Store
-from remanence.recall.ask import where_of
+from remanence.recall.query import where_of
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.program import Program
-from remanence.testing.services.valkey import Valkey
 from remanence.testing.store_suites.making import add, memory
+from support.program import Program
+from support.services.valkey import Valkey
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TIMEOUT_S = 0.25
@@ -73,7 +78,7 @@ class Bench:
     def recent(self, session_id: str, *, user_id: str | None, limit: int) -> list[MemoryRecord]:
         reach = Reach(tenant=self.tenant, user_id=user_id, session_id=session_id)
         where = where_of(None, "message", None, None, None)
-        return self.store.find(reach, where, limit=limit)[::-1]
+        return self.store.archive.find(reach, where, limit=limit)[::-1]
 
     def say(self, sessions: Sessions, text: str) -> MemoryRecord:
         self.clock.at += timedelta(milliseconds=1)
@@ -83,7 +88,9 @@ class Bench:
         return record
 
     def key(self, session_id: str = "s") -> SessionKey:
-        return SessionKey(store=self.store.identity, tenant=self.tenant, session_id=session_id)
+        return SessionKey(
+            store=self.store.upkeep.identity, tenant=self.tenant, session_id=session_id
+        )
 
     def rested(self) -> None:
         """Long enough for a server that failed to be tried again."""
@@ -225,7 +232,9 @@ def test_what_a_writer_could_not_tell_the_cache_is_corrected_in_30_seconds(
     assert found is not None
     assert found.session.data == {"n": 1}
 
-    bench.store.write(Batch(tenant=bench.tenant, at=bench.clock.at, actions=(Remove(id=first.id),)))
+    bench.store.archive.write(
+        Batch(tenant=bench.tenant, at=bench.clock.at, actions=(Remove(id=first.id),))
+    )
     cut_off.erase("s")
     bench.clock.at += TRUSTED
     with pytest.raises(NotFound):
@@ -249,10 +258,10 @@ def test_a_session_begun_anew_behind_the_caches_back(bench: Bench, sessions: Ses
 
 def test_a_store_that_went_back_in_time_is_believed(bench: Bench, sessions: Sessions) -> None:
     sessions.create("s", data={"n": 0})
-    old = list(bench.store.scan_documents(bench.tenant))
+    old = list(bench.store.documents.scan(bench.tenant))
     for n in range(1, 5):
         sessions.update("s", {"n": n})
-    bench.store.adopt(bench.tenant, old)
+    bench.store.documents.adopt(bench.tenant, old)
     bench.clock.at += TRUSTED
     for _ in range(2):
         assert sessions.get("s").data == {"n": 0}
@@ -379,8 +388,8 @@ def test_junk_in_the_lists_of_who_is_active_is_passed_over(
     bench: Bench, sessions: Sessions, admin: Any
 ) -> None:
     sessions.create("s")
-    active = active_key(bench.store.identity, bench.tenant)
-    by_time = by_time_key(bench.store.identity, bench.tenant)
+    active = active_key(bench.store.upkeep.identity, bench.tenant)
+    by_time = by_time_key(bench.store.upkeep.identity, bench.tenant)
     admin.sadd(active, b"\xff\xfe", "", "no colon", "a:b:c")
     admin.zadd(by_time, {b"\xff": 1, "far": 1e300, "endless": float("inf"), ":s": 1e18})
     assert [one.id for one in sessions.active()] == ["s"]
@@ -401,7 +410,7 @@ def test_cleanup_strikes_sessions_whose_copy_is_gone(
     for n in range(5):
         sessions.create(f"s{n}")
     admin.delete(session_key(bench.key("s1")), session_key(bench.key("s2")))
-    active = active_key(bench.store.identity, bench.tenant)
+    active = active_key(bench.store.upkeep.identity, bench.tenant)
     assert sessions.cleanup() == 0
     assert admin.smembers(active) == {b":s0", b":s3", b":s4"}
     sessions.get("s1")
@@ -442,8 +451,8 @@ def test_readers_and_a_writer_that_never_meet_a_step_back(bench: Bench) -> None:
 
 KILLED = """
 import sys
-from remanence.cache.redis_sessions import RedisSessionCache
-from remanence.clock import SystemClock
+from remanence.backends.cache.redis_sessions import RedisSessionCache
+from remanence.model.clock import SystemClock
 from remanence.layers.sessions import Sessions
 from remanence.store.sqlite import SqliteStore
 store = SqliteStore(sys.argv[1])

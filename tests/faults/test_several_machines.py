@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from remanence.testing.machines import run_machines
-from remanence.testing.services.postgres import Postgres
-from remanence.testing.services.qdrant import Qdrant
+from support.machines import run_machines
+from support.services.postgres import Postgres
+from support.services.qdrant import Qdrant
 
 
 def test_nothing_acknowledged_is_lost_and_searches_go_on(

@@ -10,35 +10,35 @@ from typing import Any
 
 import pytest
 
-from remanence.clock import FixedClock, SystemClock
+from remanence.consolidation.leases import LEASE_S
+from remanence.consolidation.run_log import step_at
 from remanence.errors import Conflict
+from remanence.model.clock import FixedClock, SystemClock
 from remanence.model.document import Address, Put, Shelf
 from remanence.model.memory import State
+from remanence.model.ports.store import Store
 from remanence.model.scope import Reach
 from remanence.model.sleep import Status, Step
-from remanence.ports.store import Store
-from remanence.sleep.journal import step_at
-from remanence.sleep.leases import LEASE_S
-from remanence.testing.kills import Kills
-from remanence.testing.pairing import batches_of, fill_pairs, only, opened, sleeper, state_of
 from remanence.testing.patience import until
 from remanence.testing.store_suites.making import healthy
+from support.kills import Kills
+from support.pairing import batches_of, fill_pairs, only, opened, sleeper, state_of
 
 KILLS = 4
 QUICK_S = 0.3
 PAIRS = 24
 
 ELSEWHERE = """
-from remanence.sleep import leases
+from remanence.consolidation import leases
 leases.this_process = lambda: ""
 """
 
 PROGRAM = """
 import sys
 from datetime import timedelta
-from remanence.clock import FixedClock, SystemClock
+from remanence.model.clock import FixedClock, SystemClock
 from remanence.testing.patience import until
-from remanence.testing.pairing import batches_of, opened, sleeper
+from support.pairing import batches_of, opened, sleeper
 where, what, hours = sys.argv[1:]
 clock = FixedClock(SystemClock().now() + timedelta(hours=int(hours)))
 store = opened(where)
@@ -68,7 +68,7 @@ def store(where: str) -> Iterator[Store]:
 
 def done(store: Store, before: dict[str, Any]) -> int:
     """How many pairs are merged; each is whole or not at all."""
-    records = {record.id: record for _, record in store.scan("t")}
+    records = {record.id: record for _, record in store.archive.scan("t")}
     pairs: dict[Any, list[str]] = {}
     for id, one in before["records"].items():
         pairs.setdefault(one.metadata["pair"], []).append(id)
@@ -79,7 +79,7 @@ def done(store: Store, before: dict[str, Any]) -> int:
             records[first].importance == 0.9,
             records[second].state == State.ARCHIVED,
             records[second].superseded_by == first,
-            store.pointed("t", [second], "merged_into") == [first],
+            store.links.pointed("t", [second], "merged_into") == [first],
         }
         assert len(told) == 1
         merged += told == {True}
@@ -87,7 +87,9 @@ def done(store: Store, before: dict[str, Any]) -> int:
         assert [records[first].uses, records[second].uses] == moved
     made = [r for r in records.values() if r.origin == "sleep" and r.state == State.ACTIVE]
     reach = Reach(tenant="t", all_users=True)
-    resting = [one for one in store.claims(reach, limit=1000) if one.rested_at is not None]
+    resting = [
+        one for one in store.knowledge.claims(reach, limit=1000) if one.rested_at is not None
+    ]
     assert (len(made), resting) == (merged, [])
     return merged
 
@@ -161,7 +163,7 @@ def test_who_is_slow_and_lives_is_never_relieved(store: Store) -> None:
     other = sleeper(store, clock=clock, lease_s=QUICK_S)
 
     def until_renewed() -> bool:
-        (step,) = store.documents("t", [step_at(Step.MERGE)])
+        (step,) = store.documents.get("t", [step_at(Step.MERGE)])
         lease = step.value["lease"]
         assert isinstance(lease, dict)
         return bool(
@@ -188,10 +190,10 @@ def test_a_run_of_a_version_that_kept_no_lease_apart_is_left_to_it(store: Store)
     sleep = sleeper(store, clock=clock)
     run = only(sleep.run("merge"))
     account = Address(shelf=Shelf.RUN, name=run.id)
-    (kept,) = store.documents("t", [account])
+    (kept,) = store.documents.get("t", [account])
     until = (clock.at + timedelta(minutes=9)).isoformat()
     former = kept.value | {"status": "running", "ended_at": None, "until": until, "owner": "x"}
-    store.put("t", [
+    store.documents.put("t", [
         Put(address=account, value=former, at=clock.at),
         Put(address=step_at(Step.MERGE), value={"run": run.id}, at=clock.at),
     ])  # fmt: skip

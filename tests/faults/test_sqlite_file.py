@@ -76,7 +76,7 @@ def test_a_file_that_is_put_back_is_written_again(tmp_path: Path) -> None:
         add(store, memory("refused"))
     away.rename(path)
     add(store, memory("after"))
-    assert store.count(Reach(tenant="t")) == 2
+    assert store.archive.count(Reach(tenant="t")) == 2
     store.close()
 
 
@@ -103,7 +103,7 @@ def test_vectors_that_are_gone_from_the_file_are_named(tmp_path: Path) -> None:
     with closing(apsw.Connection(str(path))) as connection:
         connection.execute("UPDATE pieces SET vector = NULL")
     with pytest.raises(StoreCorrupt, match="lost vectors"):
-        list(store.scan_vectors(FINGERPRINT, partition_of(store)))
+        list(store.vectors.scan(FINGERPRINT, partition_of(store)))
     store.close()
 
 
@@ -122,7 +122,7 @@ def test_a_clock_set_back_makes_no_memory_older_than_itself(tmp_path: Path) -> N
     (record,) = add(store, memory("x"))
     back = revise(store, record.id, text="y", at=NOW - timedelta(days=400))
     assert back.updated_at == record.updated_at
-    assert [one.at for one in store.history("t", record.id)] == [record.created_at] * 2
+    assert [one.at for one in store.archive.history("t", record.id)] == [record.created_at] * 2
     later = revise(store, record.id, text="z", at=NOW + timedelta(days=1))
     assert later.updated_at == NOW + timedelta(days=1)
     store.close()

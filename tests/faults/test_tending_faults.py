@@ -7,20 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from remanence.testing.copies import everything, fill, opened
-from remanence.testing.kills import Kills
 from remanence.testing.store_suites.making import healthy, revise
+from support.copies import everything, fill
+from support.kills import Kills
+from support.places import opened
 
 KILLS = 3
 
 TEND = """
 import sys
-from remanence.store.sqlite import tending
-from remanence.testing.copies import opened
-tending.ENTRIES_A_STEP, tending.PAGES_A_STEP, tending.SPARE_PAGES = 5, 2, 0
+from remanence.store.sqlite import upkeep
+from support.places import opened
+upkeep.ENTRIES_A_STEP, upkeep.PAGES_A_STEP, upkeep.SPARE_PAGES = 5, 2, 0
 store = opened(sys.argv[1])
 print("go", flush=True)
-store.tend()
+store.upkeep.tend()
 print("done", flush=True)
 """
 
@@ -45,6 +46,6 @@ def test_killed_while_it_tends(place: str) -> None:
             kills.kill(place)
             assert everything(store) == before
             assert healthy(store)
-        store.tend()
+        store.upkeep.tend()
         assert everything(store) == before
-        assert store.tend()["feed_trimmed"] == 0
+        assert store.upkeep.tend()["feed_trimmed"] == 0

@@ -19,9 +19,9 @@ from remanence.model.tier import Tier
 from remanence.model.write import Insert, Remove
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.kills import Kills
 from remanence.testing.store_suites.making import NOW, add, memory, write
 from remanence.testing.store_suites.tiers import MADE_BY, made, told, use
+from support.kills import Kills
 
 ALL = Reach(tenant="t", all_users=True)
 LATER = NOW + timedelta(days=1)
@@ -30,14 +30,14 @@ Problems = dict[str, tuple[int, int]]
 
 
 def examined(store: Store, *, repair: bool) -> Problems:
-    found = store.doctor(repair=repair, fingerprint=MADE_BY)
+    found = store.upkeep.doctor(repair=repair, fingerprint=MADE_BY)
     return {one.check: (one.problems, one.repaired) for one in found if one.problems}
 
 
 def packed(store: Store, count: int = 60) -> list[MemoryRecord]:
     records = told(count)
     write(store, *[Insert(record=one, pieces=made(n)) for n, one in enumerate(records)])
-    store.pack(ALL, Tier.COLD, before=LATER)
+    store.tiers.pack(ALL, Tier.COLD, before=LATER)
     return records
 
 
@@ -99,26 +99,26 @@ def damaging(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Damagin
 
 def test_a_damaged_text_is_told_and_set_aside(damaging: Damaging) -> None:
     store, records = damaging.store, damaging.records
-    keys = [key for key, _ in store.scan("t")]
+    keys = [key for key, _ in store.archive.scan("t")]
     for n in (3, 17):
         damaging.text(keys[n])
     for n in (3, 17):
         with pytest.raises(StoreCorrupt):
-            store.get("t", [records[n].id])
+            store.archive.get("t", [records[n].id])
     others = [one for one in records if one not in (records[3], records[17])]
-    assert store.get("t", [one.id for one in others]) == others
+    assert store.archive.get("t", [one.id for one in others]) == others
     assert examined(store, repair=False)["digests"] == (2, 0)
     assert examined(store, repair=True)["digests"] == (2, 2)
     assert examined(store, repair=False) == {}
-    states = [one.state for one in store.get("t", [records[n].id for n in (3, 17)])]
+    states = [one.state for one in store.archive.get("t", [records[n].id for n in (3, 17)])]
     assert states == [State.QUARANTINED] * 2
-    assert store.get("t", [one.id for one in others]) == others
+    assert store.archive.get("t", [one.id for one in others]) == others
 
 
 def test_one_damaged_copy_of_a_dictionary_harms_nothing(damaging: Damaging) -> None:
     store, records = damaging.store, damaging.records
     damaging.dictionary("body")
-    assert store.get("t", [one.id for one in records]) == records
+    assert store.archive.get("t", [one.id for one in records]) == records
     assert examined(store, repair=False) == {"dictionaries": (1, 0)}
     assert examined(store, repair=True) == {"dictionaries": (1, 1)}
     assert examined(store, repair=False) == {}
@@ -132,9 +132,9 @@ def test_a_lost_dictionary_is_told_and_no_text_is_given_up(damaging: Damaging) -
     assert found["dictionaries"] == (1, 0)
     damaged, repaired = found["digests"]
     assert (damaged >= 50, repaired) == (True, 0)
-    assert store.get("t", [young.id]) == [young]
+    assert store.archive.get("t", [young.id]) == [young]
     damaging.dictionary("body")  # as it was: the same bit back
-    assert store.get("t", [one.id for one in damaging.records]) == damaging.records
+    assert store.archive.get("t", [one.id for one in damaging.records]) == damaging.records
     assert "dictionaries" in examined(store, repair=True)
     assert examined(store, repair=True).keys() <= {"text index"}
     assert examined(store, repair=False) == {}
@@ -161,7 +161,7 @@ def test_erased_memories_leave_no_bytes_in_dictionaries(tmp_path: Path) -> None:
     secrets = [words(chance) for _ in range(200)]
     said = [f"Ana told me {a}, then {b}; at the end of the day {c}." for a, b, c in secrets]
     records = add(store, *[memory(text) for text in said])
-    store.pack(ALL, Tier.COOL, before=LATER)
+    store.tiers.pack(ALL, Tier.COOL, before=LATER)
 
     def left(some: list[list[str]]) -> set[str]:
         files = b"".join(file.read_bytes() for file in tmp_path.iterdir())
@@ -172,13 +172,13 @@ def test_erased_memories_leave_no_bytes_in_dictionaries(tmp_path: Path) -> None:
         write(store, Remove(id=records[n].id))
         assert not left([secrets[n]])
     write(store, *[Remove(id=record.id) for record in records[25:120]])
-    store.compact()
+    store.upkeep.compact()
     assert left(secrets[:120]) == set()
     rest = records[120:]
-    assert store.get("t", [one.id for one in rest]) == rest
+    assert store.archive.get("t", [one.id for one in rest]) == rest
     assert use(store, Tier.COOL).memories == 80
     write(store, *[Remove(id=record.id) for record in rest])
-    store.compact()
+    store.upkeep.compact()
     assert left(secrets) == set()
     with store._database.reading() as connection:
         assert connection.execute("SELECT count(*) FROM dictionaries").get == 0
@@ -191,15 +191,16 @@ from datetime import timedelta
 from remanence.model.scope import Reach
 from remanence.model.tier import Tier
 from remanence.model.write import Remove
-from remanence.store.sqlite import SqliteStore, dictionaries, tiers
+from remanence.store.core import dictionaries
+from remanence.store.sqlite import SqliteStore
 from remanence.testing.store_suites.making import NOW, write
-tiers.BATCH = dictionaries.BATCH = 20
+dictionaries.BATCH = 20
 store, reach = SqliteStore(sys.argv[1], durability="normal"), Reach(tenant="t", all_users=True)
 print("go", flush=True)
 for tier in (Tier.COOL, Tier.COLD):
-    store.pack(reach, tier, before=NOW + timedelta(days=1))
+    store.tiers.pack(reach, tier, before=NOW + timedelta(days=1))
 write(store, Remove(id=sys.argv[2]))
-store.unpack(reach)
+store.tiers.unpack(reach)
 print("done", flush=True)
 """
 
@@ -215,11 +216,11 @@ def test_packing_that_is_killed_is_done_or_not_begun_for_each(tmp_path: Path) ->
         (kills.kill if n else kills.whole)(path, records[150].id)
         store = SqliteStore(path)
         rest = [one for one in records if one.id != records[150].id]
-        assert store.get("t", [one.id for one in rest]) == rest
+        assert store.archive.get("t", [one.id for one in rest]) == rest
         assert examined(store, repair=False) == {}
-        store.renew_dictionaries("t")
-        store.pack(ALL, Tier.COLD, before=LATER)
-        assert [one.tier for one in store.tiers("t")] == [Tier.COLD]
-        assert store.get("t", [one.id for one in rest]) == rest
+        store.tiers.renew_dictionaries("t")
+        store.tiers.pack(ALL, Tier.COLD, before=LATER)
+        assert [one.tier for one in store.tiers.uses("t")] == [Tier.COLD]
+        assert store.archive.get("t", [one.id for one in rest]) == rest
         assert examined(store, repair=False) == {}
         store.close()

@@ -62,7 +62,7 @@ def still(package: Path, pyproject: Path) -> Measures:
         }
         for room, files in rooms_in(package).items()
     }
-    ports = methods_per_port(package / "ports")
+    ports = methods_per_port(package / "model" / "ports")
     return {
         "cycles": {"all": {"count": len(cycles), "largest": _largest(imports)}},
         "ports": {name: {"methods": methods} for name, methods in ports.items()},

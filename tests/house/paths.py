@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 
 import remanence
 from remanence import Memory
-from remanence.clock import FixedClock
+from remanence.api.service import MemoryService
+from remanence.model.clock import FixedClock
 from remanence.testing.serving import serving
 
 from .recorder import HANGS_S, Hops, Recorder, recording
@@ -53,7 +54,7 @@ def _walked(recorder: Recorder, file: Path) -> dict[str, Hops]:
     with Memory(file, clock=FixedClock(EVENING)) as memory:
         memory.add_many(KNOWN, user_id=USER)
         memory.conversations.append(TALK, user_id=USER, session_id="evening")
-        write = type(memory.parts.store).write
+        write = type(memory.parts.store.archive).write
         add = recorder.hops(lambda: memory.add(NEW, user_id=USER), until=write)
         memory.search(FIRST_QUESTION, user_id=USER)
         search = recorder.hops(lambda: memory.search(QUESTION, user_id=USER))
@@ -72,7 +73,7 @@ def _rest(recorder: Recorder, memory: Memory) -> Hops:
 
 def _heard(recorder: Recorder, line: socket.socket) -> Hops:
     recorder.settle()
-    return recorder.hops(lambda: _asked(line), until=Memory.search)
+    return recorder.hops(lambda: _asked(line), until=MemoryService.search)
 
 
 def _asked(line: socket.socket) -> None:

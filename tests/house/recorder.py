@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from pathlib import Path
@@ -24,11 +24,16 @@ _NO_FUNCTION = ("<module>", "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hops:
-    """Distinct functions that were entered, the modules they lie in, and how often they were."""
+    """Distinct functions that were entered, the modules they lie in, and how often they were.
+
+    `depth` is how many of them were under way where the path ended: on the stack that led there,
+    and those that waited for it, on whichever thread. It is 0 for a path without such an end.
+    """
 
     functions: int
     modules: int
     calls: int
+    depth: int = 0
 
 
 class Recorder:
@@ -40,20 +45,28 @@ class Recorder:
         self._entered: list[CodeType] = []  # a list, because threads can append without a lock
         self._on = False
         self._until: CodeType | None = None
+        self._awaiting: set[FrameType] = set()  # coroutines that began and are not over
+        self._depth = 0
 
     def __call__(self, frame: FrameType, event: str, _argument: Any) -> None:
         """What the interpreter calls: "call" says that a function was entered or resumed."""
-        if not self._on or event != "call" or not self._is_own(frame):
+        if not self._on or event not in ("call", "return") or not self._is_own(frame):
             return
         code = frame.f_code
-        if code is self._until:
-            self._on = False
+        if event == "return":
+            if not _is_paused(frame, code):
+                self._awaiting.discard(frame)
+        elif code is self._until:
+            self._on, self._depth = False, self._depth_at(frame)
         elif code.co_name not in _NO_FUNCTION and _is_fresh(frame, code):
             self._entered.append(code)
+            if code.co_flags & CO_COROUTINE:
+                self._awaiting.add(frame)
 
     def hops(self, act: Callable[[], object], until: Callable[..., Any] | None = None) -> Hops:
         """What `act` enters up to its end, or up to `until`, which itself does not count."""
         self._entered, self._until = [], until.__code__ if until else None
+        self._awaiting, self._depth = set(), 0
         self._on = True
         try:
             act()
@@ -61,7 +74,7 @@ class Recorder:
             reached, self._on = not self._on, False
         if until and not reached:
             raise RuntimeError(f"{until.__qualname__} was never entered")
-        return _counted(self._entered)
+        return replace(_counted(self._entered), depth=self._depth)
 
     def settle(self) -> None:
         """Wait until no other thread is inside a function of ours: the last act is over."""
@@ -75,6 +88,11 @@ class Recorder:
     def _is_busy(self) -> bool:
         heard = (top for id, top in sys._current_frames().items() if id not in self._elsewhere)
         return any(self._is_own(frame) for top in heard for frame, _ in walk_stack(top))
+
+    def _depth_at(self, end: FrameType) -> int:
+        stack = {frame for frame, _ in walk_stack(end.f_back) if self._is_own(frame)}
+        under_way = stack | self._awaiting
+        return sum(frame.f_code.co_name not in _NO_FUNCTION for frame in under_way)
 
     def _is_own(self, frame: FrameType) -> bool:
         return frame.f_code.co_filename.startswith(self._folder)
@@ -103,6 +121,18 @@ def _counted(entered: list[CodeType]) -> Hops:
 def _is_fresh(frame: FrameType, code: CodeType) -> bool:
     """Whether a generator or coroutine begins; going on after a pause is no call."""
     return not code.co_flags & _RESUMABLE or frame.f_lasti == _first(code)
+
+
+def _is_paused(frame: FrameType, code: CodeType) -> bool:
+    """Whether a coroutine only waits; else it is over."""
+    return bool(code.co_flags & CO_COROUTINE) and frame.f_lasti in _pauses(code)
+
+
+@cache
+def _pauses(code: CodeType) -> frozenset[int]:
+    return frozenset(
+        each.offset for each in dis.get_instructions(code) if each.opname == "YIELD_VALUE"
+    )
 
 
 @cache

@@ -20,8 +20,6 @@ from .measures import (
 )
 from .paths import four_paths
 
-pytestmark = pytest.mark.xdist_group("house")  # it is measured once
-
 
 @pytest.fixture(scope="module")
 def now() -> Measures:

@@ -40,8 +40,9 @@ TOY = {
     ),
     "kitchen/table.py": "def lay():\n    from toy.kitchen import cook\n",
     "kitchen/cook.py": "import toy.kitchen.stove\nfrom toy import started\n",
-    "ports/__init__.py": "",
-    "ports/ears.py": """
+    "model/__init__.py": "",
+    "model/ports/__init__.py": "",
+    "model/ports/ears.py": """
 import typing
 class Listener(typing.Protocol):
     volume: int
@@ -50,9 +51,9 @@ class Listener(typing.Protocol):
     def hear(self) -> None: ...
     def _strain(self) -> None: ...
 """,
-    "ports/mouth.py": """
+    "model/ports/mouth.py": """
 from typing import Protocol, TypeVar
-from toy.ports.ears import Listener
+from toy.model.ports.ears import Listener
 T = TypeVar("T")
 class Speaker(Protocol[T]):
     async def say(self, what: T) -> None: ...
@@ -86,7 +87,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_rooms_are_packages_and_modules_but_not_the_door_of_the_house(toy: Path) -> None:
     rooms = rooms_in(toy)
-    assert list(rooms) == ["cellar", "guarded", "hall", "kitchen", "ports", "started"]
+    assert list(rooms) == ["cellar", "guarded", "hall", "kitchen", "model", "started"]
     assert [path.name for path in rooms["hall"]] == ["__init__.py", "door.py"]
     assert lines_of(rooms["hall"]) == 5
 
@@ -112,19 +113,19 @@ def test_modules_with_one_importer(toy: Path, pyproject: Path) -> None:
     assert entries == {"toy.started", "toy.guarded"}
     imports = imports_of(toy.name)
     ring = ["toy.kitchen.cook", "toy.kitchen.stove", "toy.kitchen.table"]
-    known = ["toy.hall.door", *ring, "toy.ports.ears"]  # two import the cellar
+    known = ["toy.hall.door", *ring, "toy.model.ports.ears"]  # two import the cellar
     assert single_importers(imports, entries) == known
     assert single_importers(imports) == sorted([*known, *entries])
 
 
 def test_a_port_has_its_own_and_inherited_public_methods(toy: Path) -> None:
-    assert methods_per_port(toy / "ports") == {"Listener": 2, "Speaker": 1, "Talker": 4}
+    assert methods_per_port(toy / "model" / "ports") == {"Listener": 2, "Speaker": 1, "Talker": 4}
 
 
 def test_two_ports_of_one_name_are_refused(toy: Path) -> None:
-    build(toy, {"ports/nose.py": "class Listener: ...\n"})
+    build(toy, {"model/ports/nose.py": "class Listener: ...\n"})
     with pytest.raises(ValueError, match="Listener"):
-        methods_per_port(toy / "ports")
+        methods_per_port(toy / "model" / "ports")
 
 
 def test_everything_is_told_by_room(toy: Path, pyproject: Path) -> None:

@@ -35,6 +35,15 @@ def counting():
 def with_pauses():
     return [n for n in counting()]
 
+async def hands_over():
+    await asyncio.sleep(0)
+    hop()
+    await rests()
+    await asyncio.to_thread(walk)
+
+async def rests():
+    await asyncio.sleep(0)
+
 async def waits():
     await asyncio.sleep(0)
     hop()
@@ -69,7 +78,13 @@ def test_a_function_counts_once_and_its_calls_each(recorder: Recorder, steps: Mo
 
 
 def test_a_path_ends_before_what_it_leads_to(recorder: Recorder, steps: ModuleType) -> None:
-    assert recorder.hops(steps.walk, until=steps.goal) == Hops(functions=2, modules=1, calls=3)
+    told = recorder.hops(steps.walk, until=steps.goal)
+    assert told == Hops(functions=2, modules=1, calls=3, depth=1)
+
+
+def test_who_waits_on_another_thread_is_under_way(recorder: Recorder, steps: ModuleType) -> None:
+    told = recorder.hops(lambda: steps.asyncio.run(steps.hands_over()), until=steps.goal)
+    assert told == Hops(functions=4, modules=1, calls=6, depth=2)
 
 
 def test_a_path_that_leads_nowhere_is_refused(recorder: Recorder, steps: ModuleType) -> None:

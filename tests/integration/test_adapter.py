@@ -12,21 +12,20 @@ from typing import Any
 import pytest
 
 from remanence import Memory
-from remanence.clock import FixedClock
+from remanence.consolidation.chores import LearningStep
+from remanence.consolidation.learning.learn import Learn
+from remanence.consolidation.learning.trainer import Taught, ndcg
+from remanence.consolidation.learning.versions import Versions
 from remanence.errors import Conflict, InvalidInput, NotFound
-from remanence.learn.judging import ndcg
-from remanence.learn.learn import Learn
-from remanence.learn.training import Taught
-from remanence.learn.versions import Result, Versions
+from remanence.model.clock import FixedClock
 from remanence.model.document import Discard, Put
-from remanence.model.learning import Judged, LearnPolicy
+from remanence.model.learning import LearnPolicy, TrainingScores
 from remanence.model.memory import State
 from remanence.model.scope import Reach
 from remanence.model.sleep import Night, SleepPolicy, Step
 from remanence.model.write import Batch, Revise
 from remanence.recall.adapters import Adapters, head_of, version_of
-from remanence.sleep.learning import Learning
-from remanence.testing.program import Program
+from support.program import Program
 
 NOW = datetime(2026, 5, 4, 9, tzinfo=UTC)
 ME, OTHER = "ana", "bruno"
@@ -114,7 +113,7 @@ def experience(memory: Memory, user_id: str | None = ME, *, noise: bool = False)
 
 
 def clock_of(memory: Memory) -> FixedClock:
-    clock = memory._clock
+    clock = memory.service._clock
     assert isinstance(clock, FixedClock)
     return clock
 
@@ -218,11 +217,11 @@ def live(memory: Memory, theirs: Memory) -> None:
 
     assert learn.train(ME).accepted
     assert [one.number for one in learn.versions(ME)] == [2, 1]
-    lesson = next(iter(memory.parts.store.feedback(memory.tenant)))
+    lesson = next(iter(memory.parts.store.archive.feedback(memory.tenant)))
     assert learn.unlearn([lesson.id]) == {"adapters": 2}
     assert learn.versions(ME) == []
     assert shown(memory) == plain
-    kept = [document.value for document, _ in memory.parts.store.scan_documents(memory.tenant)]
+    kept = [document.value for document, _ in memory.parts.store.documents.scan(memory.tenant)]
     assert lesson.id not in str(kept)
     assert "harbour" not in str(kept)
 
@@ -265,8 +264,8 @@ def test_another_process_is_noticed(untrained: Memory) -> None:
     script = (
         "import sys\n"
         "from remanence import Memory\n"
-        "from remanence.clock import SystemClock\n"
-        "from remanence.learn.learn import Learn\n"
+        "from remanence.model.clock import SystemClock\n"
+        "from remanence.consolidation.learning.learn import Learn\n"
         "from remanence.model.learning import LearnPolicy\n"
         "with Memory(sys.argv[1]) as m:\n"
         "    p = m.parts\n"
@@ -294,7 +293,7 @@ def test_noise_is_rejected_and_leaves_figures_alone(tmp_path: Path) -> None:
         assert (trained.version.words, trained.version.learned_from) == (0, 0)
         assert learn.status(ME).active is None
         assert shown(memory) == plain
-        [document] = memory.parts.store.documents(memory.tenant, [version_of(ME, 1)])
+        [document] = memory.parts.store.documents.get(memory.tenant, [version_of(ME, 1)])
         assert document.value["adapter"] is None
 
 
@@ -313,7 +312,7 @@ def test_too_little_to_learn_from_makes_no_version(memory: Memory) -> None:
 
 def test_a_memory_erased_while_the_training_runs_is_not_learned(untrained: Memory) -> None:
     learn, store = learner(untrained), untrained.parts.store
-    told = list(store.feedback(untrained.tenant))
+    told = list(store.archive.feedback(untrained.tenant))
 
     def erase(done: int, _: int) -> None:
         if done == 1:
@@ -321,7 +320,7 @@ def test_a_memory_erased_while_the_training_runs_is_not_learned(untrained: Memor
 
     trained = learn.train(ME, progress=erase)
     assert (trained.accepted, trained.version) == (False, None)
-    kept = [document.value for document, _ in store.scan_documents(untrained.tenant)]
+    kept = [document.value for document, _ in store.documents.scan(untrained.tenant)]
     assert told[0].id not in str([value for value in kept if "learned_from" in value])
     assert learn.train(ME).accepted
 
@@ -329,17 +328,18 @@ def test_a_memory_erased_while_the_training_runs_is_not_learned(untrained: Memor
 def test_of_two_trainings_at_once_one_is_a_conflict(untrained: Memory) -> None:
     parts = untrained.parts
     versions, head = (
-        Versions(parts.store, untrained.tenant),
-        Versions(parts.store, untrained.tenant).head(ME),
+        Versions(parts.store.documents, untrained.tenant),
+        Versions(parts.store.documents, untrained.tenant).head(ME),
     )
-    nothing = Taught(adapter=None, why="", judged=Judged(), questions=0, learned_from=frozenset())
-    result = Result(nothing, NOW, NOW, 1)
-    given = (parts.recall.ranker, parts.embedder.fingerprint)
-    assert versions.shelve(ME, head, result, *given) == 1
+    nothing = Taught(
+        adapter=None, why="", judged=TrainingScores(), questions=0, learned_from=frozenset()
+    )
+    given = {"plain": parts.recall.ranker, "by": parts.embedder.fingerprint}
+    assert versions.shelve(ME, head, nothing, NOW, **given) == 1
     with pytest.raises(Conflict):
-        versions.shelve(ME, head, result, *given)
+        versions.shelve(ME, head, nothing, NOW, **given)
     for number in range(2, 16):
-        assert versions.shelve(ME, versions.head(ME), result, *given) == number
+        assert versions.shelve(ME, versions.head(ME), nothing, NOW, **given) == number
     assert [one.number for one in versions.listed(ME)] == list(range(15, 5, -1))
 
 
@@ -359,9 +359,9 @@ def test_a_broken_version_is_named_and_never_an_error(
 ) -> None:
     address, store = version_of(ME, 1), trained.parts.store
     if broken is None:
-        store.put(trained.tenant, [Discard(address=address)])
+        store.documents.put(trained.tenant, [Discard(address=address)])
     else:
-        store.put(trained.tenant, [Put(address=address, value=broken, at=NOW)])
+        store.documents.put(trained.tenant, [Put(address=address, value=broken, at=NOW)])
     hits = trained.search(asked(KEPT_BACK)[0][0], user_id=ME)
     assert hits
     assert "learned" not in hits[0].signals
@@ -376,7 +376,9 @@ def test_a_broken_version_is_named_and_never_an_error(
     "head", [{}, {"used": "x"}, {"used": [True]}, {"used": [-1]}, {"used": [None], "known": 4}]
 )
 def test_a_broken_head_means_no_adapter(trained: Memory, head: dict[str, Any]) -> None:
-    trained.parts.store.put(trained.tenant, [Put(address=head_of(ME), value=head, at=NOW)])
+    trained.parts.store.documents.put(
+        trained.tenant, [Put(address=head_of(ME), value=head, at=NOW)]
+    )
     hits = trained.search(asked(KEPT_BACK)[0][0], user_id=ME)
     assert "learned" not in hits[0].signals
     assert learner(trained).status(ME).active is None
@@ -400,7 +402,7 @@ def test_an_outcome_is_noted_whole_or_not_at_all(memory: Memory) -> None:
         learn.outcome("where?", useful=[one.id, gone])
     with pytest.raises(InvalidInput):
         learn.outcome("where?", useful=[one.id], not_useful=[one.id])
-    assert list(parts.store.feedback(memory.tenant)) == []
+    assert list(parts.store.archive.feedback(memory.tenant)) == []
     assert learn.outcome("where?", useful=[one.id, one.id], not_useful=[two.id]) == 2
     assert told == [f"{one.id} where?"]
     replayed = learn.replay(10)
@@ -446,7 +448,7 @@ def test_ids_that_are_no_ids_are_not_here(memory: Memory, id: Any) -> None:
 
 def test_sleep_trains_what_is_due_and_takes_back_only_that(untrained: Memory) -> None:
     learn = learner(untrained, LearnPolicy(least=16, new=20, kept=30))
-    chore = Learning(learn, untrained.parts.store)
+    chore = LearningStep(learn, untrained.parts.store)
     plain = shown(untrained)
 
     def night(day: int, user_id: str | None = None) -> Night:
@@ -459,7 +461,7 @@ def test_sleep_trains_what_is_due_and_takes_back_only_that(untrained: Memory) ->
     )
     assert chore.run(night(1, OTHER)).counts == {}
     told: list[tuple[int, int]] = []
-    experiences = len(list(untrained.parts.store.feedback(untrained.tenant)))
+    experiences = len(list(untrained.parts.store.archive.feedback(untrained.tenant)))
     done = chore.run(night(1), lambda *step: told.append(step))
     assert done.counts == {"accepted": 1, "feedback_let_go": experiences - 30}
     assert told == [(1, 1)]
@@ -473,14 +475,16 @@ def test_sleep_trains_what_is_due_and_takes_back_only_that(untrained: Memory) ->
 
 def test_what_was_merged_is_learned_from_by_its_survivor(untrained: Memory) -> None:
     learn = learner(untrained)
-    merged = next(one for one in untrained.parts.store.feedback(untrained.tenant) if one.useful)
+    merged = next(
+        one for one in untrained.parts.store.archive.feedback(untrained.tenant) if one.useful
+    )
     first = untrained.get(merged.id)
     survivor = untrained.add(first.text, user_id=ME)
     changes = {"state": State.ARCHIVED, "superseded_by": survivor.id}
     action = Revise(id=first.id, changes=changes, verb="merged", at=NOW)
-    untrained.parts.store.write(Batch(tenant=untrained.tenant, at=NOW, actions=(action,)))
+    untrained.parts.store.archive.write(Batch(tenant=untrained.tenant, at=NOW, actions=(action,)))
     trained = learn.train(ME)
     assert trained.accepted
-    [document] = untrained.parts.store.documents(untrained.tenant, [version_of(ME, 1)])
+    [document] = untrained.parts.store.documents.get(untrained.tenant, [version_of(ME, 1)])
     assert {first.id, survivor.id} <= set(document.value["learned_from"])
     assert learn.unlearn([first.id], [ME]) == {"adapters": 1}

@@ -13,11 +13,9 @@ from typing import Any
 import pytest
 
 from remanence import Memory
-from remanence.agent import Agent
-from remanence.agent.events import Done, TextPiece, ToolAnswered, ToolCalled, Warned
+from remanence.backends.llm.openai_compatible import OpenAiCompatibleModel
 from remanence.errors import InvalidInput, LanguageModelError
-from remanence.llm.openai_compatible import OpenAiCompatibleModel
-from remanence.ports.language_model import Reply, ToolCall
+from remanence.model.ports.language_model import Reply, ToolCall
 from remanence.testing.chat_server import (
     ChatRequest,
     ChatServer,
@@ -27,6 +25,8 @@ from remanence.testing.chat_server import (
     fails,
     says,
 )
+from remanence.tools.agent import Agent
+from remanence.tools.agent.events import Done, TextPiece, ToolAnswered, ToolCalled, Warned
 
 ANA: dict[str, Any] = {"user_id": "ana"}
 Make = Callable[..., Agent]

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from remanence import Memory
-from remanence.agent.declarations import BY_NAME, TOOLS
-from remanence.agent.tools import MemoryTools
 from remanence.errors import Closed
+from remanence.tools.agent.declarations import BY_NAME, TOOLS
+from remanence.tools.agent.tools import MemoryTools
 
 ANA: dict[str, Any] = {"user_id": "ana"}
 

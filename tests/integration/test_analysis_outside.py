@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from pathlib import Path
@@ -13,25 +14,30 @@ from types import FrameType
 from typing import Any
 from uuid import uuid4
 
+import apsw
 import pytest
 
 from remanence import Memory
-from remanence.clock import FixedClock
+from remanence.model.clock import FixedClock
 from remanence.model.memory import MemoryRecord, State
+from remanence.model.ports.store import Store
 from remanence.model.write import Batch, Insert, Revise
-from remanence.ports.store import Store
-from remanence.store.analysis import Analysis
 from remanence.store.postgres import PostgresStore
 from remanence.store.postgres.transactions import Transactions
-from remanence.store.sqlite import SqliteStore
+from remanence.store.sqlite import SqliteStore, doctor
 from remanence.store.sqlite.connections import Connections
-from remanence.testing.services.postgres import Databases
+from remanence.store.words import Analysis
 from remanence.testing.store_suites.making import healthy
-from remanence.transfer.exporting import export_memory
-from remanence.transfer.importing import import_memory
+from remanence.tools.transfer.exports import export_memory
+from remanence.tools.transfer.imports import import_memory
+from support.services.postgres import Databases
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
-ANALYTIC = ("remanence.text.", "remanence.knowledge.extract.", "remanence.embedding.")
+ANALYTIC = (
+    "remanence.language.",
+    "remanence.language.english.extraction.",
+    "remanence.backends.embedding.",
+)
 TALK = [
     {"role": "user", "content": "I moved to Lisbon in March with my sister Ana."},
     {"role": "assistant", "content": "How is work at Acme going?"},
@@ -169,7 +175,7 @@ def test_nothing_is_analysed_inside_a_transaction(where: str, watch: Watch) -> N
         finally:
             sys.setprofile(None)
     assert watch.inside == []
-    assert {"remanence.text.words.terms", "remanence.text.names.names"} <= watch.outside
+    assert {"remanence.language.words.terms", "remanence.language.names.names"} <= watch.outside
     assert any(name.startswith(ANALYTIC[1]) for name in watch.outside)
     assert any(name.startswith(ANALYTIC[2]) for name in watch.outside)
 
@@ -188,7 +194,7 @@ def test_a_text_that_changes_meanwhile_is_analysed_anew(
     """Another moves the memory to another day between the look at it and the transaction."""
     tenant = f"tenant {uuid4()}"
     record = _record(tenant, "We met on Monday.", NOW)
-    store.write(Batch(tenant=tenant, at=NOW, actions=(Insert(record=record),)))
+    store.archive.write(Batch(tenant=tenant, at=NOW, actions=(Insert(record=record),)))
 
     def change(**changes: Any) -> Batch:
         new = Revise(id=record.id, changes=changes, verb="updated", at=NOW)
@@ -199,15 +205,90 @@ def test_a_text_that_changes_meanwhile_is_analysed_anew(
     def prepared_too_early(self: Analysis, *arguments: Any) -> None:
         prepare(self, *arguments)
         if others:
-            store.write(others.pop())
+            store.archive.write(others.pop())
 
     monkeypatch.setattr(Analysis, "prepare", prepared_too_early)
     sys.setprofile(watch.called)
     try:
-        store.write(change(text="We met yesterday."))
+        store.archive.write(change(text="We met yesterday."))
     finally:
         sys.setprofile(None)
-    [now] = store.get(tenant, [record.id])
+    [now] = store.archive.get(tenant, [record.id])
     assert (now.text, now.happened_at) == ("We met yesterday.", NOW - timedelta(days=9))
     assert watch.inside == []
     assert healthy(store)
+
+
+def _damaged(where: str) -> None:
+    """A text index without a word, and a label that is gone."""
+    connection = apsw.Connection(where)
+    connection.execute("INSERT INTO words (words) VALUES ('delete-all')")
+    connection.execute("DELETE FROM labels WHERE value LIKE '%Porto%'")
+    connection.close()
+
+
+def _filled(where: str) -> SqliteStore:
+    tenant = f"tenant {uuid4()}"
+    store = SqliteStore(where)
+    records = [
+        replace(_record(tenant, f"We met in town {n}.", NOW), metadata={"place": f"Porto {n}"})
+        for n in range(5)
+    ]
+    actions = tuple(Insert(record=record) for record in records)
+    store.archive.write(Batch(tenant=tenant, at=NOW, actions=actions))
+    return store
+
+
+def test_a_doctor_analyses_outside_too(tmp_path: Path, watch: Watch) -> None:
+    where = str(tmp_path / "memory.db")
+    _filled(where).close()
+    _damaged(where)
+    store = SqliteStore(where)
+    sys.setprofile(watch.called)
+    try:
+        found = {one.check: one for one in store.upkeep.doctor(repair=True, fingerprint=None)}
+    finally:
+        sys.setprofile(None)
+    assert watch.inside == []
+    assert "remanence.language.words.terms" in watch.outside
+    assert (found["text index"].repaired, found["labels"].repaired) == (1, 5)
+    assert healthy(store)
+    store.close()
+
+
+def test_a_doctor_looks_without_the_write_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = _filled(str(tmp_path / "memory.db"))
+
+    def refused(_: Connections) -> Any:
+        raise AssertionError("nothing is to be mended")
+
+    monkeypatch.setattr(store._database, "writing", refused)
+    monkeypatch.setattr(store._database.connections, "alone", refused)
+    for repair in (False, True):
+        assert not any(one.problems for one in store.upkeep.doctor(repair=repair, fingerprint=None))
+    store.close()
+
+
+def test_what_is_written_while_a_doctor_analyses_is_in_the_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = str(tmp_path / "memory.db")
+    _filled(where).close()
+    _damaged(where)
+    store, more = SqliteStore(where), SqliteStore(where)
+    tenant, read, left = f"tenant {uuid4()}", doctor._read, [3, 2, 1]
+
+    def read_too_early(*arguments: Any) -> None:
+        read(*arguments)
+        if left:
+            record = _record(tenant, f"We left town {left.pop()}.", NOW)
+            more.archive.write(Batch(tenant=tenant, at=NOW, actions=(Insert(record=record),)))
+
+    monkeypatch.setattr(doctor, "_read", read_too_early)
+    assert any(one.repaired for one in store.upkeep.doctor(repair=True, fingerprint=None))
+    assert left == []
+    assert healthy(store)
+    more.close()
+    store.close()

@@ -6,23 +6,28 @@ import asyncio
 import inspect
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from remanence import AsyncMemory, Memory
-from remanence.aio import SHELLS, verbs
+from remanence.api.verb import AnyVerb, Async, Sync
+from remanence.api.verbs.memory import Verbs
+from remanence.api.verbs.table import VERBS
 from remanence.errors import Closed, InvalidInput, NotFound
 from remanence.testing.patience import HANG_S
 
 
-@pytest.mark.parametrize("name", sorted(verbs()))
-def test_every_verb_has_the_same_signature_and_is_awaited(name: str) -> None:
-    layer, _, verb = name.rpartition(".")
-    shell = getattr(SHELLS[layer] if layer else AsyncMemory, verb)
-    core = verbs()[name]
-    assert inspect.iscoroutinefunction(shell)
-    assert inspect.signature(shell) == inspect.signature(core)
-    assert shell.__doc__ == core.__doc__
+@pytest.mark.parametrize("verb", VERBS, ids=lambda one: one.name)
+def test_every_verb_has_its_signature_and_its_words_everywhere(verb: AnyVerb) -> None:
+    async def later(verb: AnyVerb, args: tuple[Any, ...], named: dict[str, Any]) -> Any: ...
+
+    there = Verbs[Async](call=later), Verbs[Sync](call=print), Verbs[Sync]()
+    for face, awaited in zip(there, (True, False, False), strict=True):
+        bound = verb.of(face)
+        assert list(inspect.signature(bound).parameters) == list(verb.signature.parameters)
+        assert bound.__doc__ == verb.declared.__doc__
+        assert inspect.iscoroutinefunction(bound) == awaited
 
 
 def test_the_same_calls_give_the_same_answers(tmp_path: Path) -> None:

@@ -12,21 +12,20 @@ from typing import Any
 import apsw
 import pytest
 
-from remanence.clock import FixedClock, SystemClock
+from remanence.api.verb import Grant
 from remanence.config import load_settings
+from remanence.config.assembly import open_store
 from remanence.errors import InvalidInput, StoreBusy, StoreCorrupt
+from remanence.model.clock import FixedClock, SystemClock
 from remanence.model.document import Address, Discard, Put, Shelf
-from remanence.operations.routes import Grant
-from remanence.ports.store import Store
-from remanence.server.access.audit import EVERY_S, FIRST, MOST, Audit, Verified
-from remanence.server.access.caller import Caller
+from remanence.model.ports.store import Store
+from remanence.server.access.audit import EVERY_S, MOST, Audit
+from remanence.server.access.caller import KEYS, Caller, request_id
+from remanence.server.access.chain import FIRST, AuditCheck
 from remanence.server.access.keys import Keys
-from remanence.server.access.names import KEYS
-from remanence.server.access.request import request_id
-from remanence.testing.kills import Kills
-from remanence.testing.program import Program
-from remanence.transfer.copying import copy_store
-from remanence.wiring import open_store
+from remanence.tools.transfer.store_copy import copy_store
+from support.kills import Kills
+from support.program import Program
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ANA = Caller(tenant="acme", name="key:abcdefgh", grants=frozenset({Grant.ADMIN}))
@@ -35,10 +34,10 @@ SEAL = Address(shelf=Shelf.SEAL, name="audit")
 
 APPENDING = """
 import sys
-from remanence.clock import SystemClock
+from remanence.model.clock import SystemClock
 from remanence.config import load_settings
 from remanence.server.access.audit import Audit
-from remanence.wiring import open_store
+from remanence.config.assembly import open_store
 
 place, who, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 store = open_store(load_settings({"database": place}))
@@ -91,8 +90,8 @@ def entry(seq: int) -> Address:
 
 def changed(store: Store, address: Address, **values: Any) -> None:
     """As somebody would who can write to the store by its own means."""
-    [standing] = store.documents("acme", [address])
-    store.put("acme", [Put(address=address, value=dict(standing.value) | values, at=NOW)])
+    [standing] = store.documents.get("acme", [address])
+    store.documents.put("acme", [Put(address=address, value=dict(standing.value) | values, at=NOW)])
 
 
 def test_what_is_written_down(audit: Audit) -> None:
@@ -105,12 +104,12 @@ def test_what_is_written_down(audit: Audit) -> None:
     assert early.about == {"id": ["a", "b"], "erase": True}
     assert (early.request_id, late.request_id) == ("r-1", "")
     assert (early.previous, late.previous) == (FIRST, early.hash)
-    assert audit.verify("acme") == Verified(tenant="acme", entries=2, intact=True)
+    assert audit.verify("acme") == AuditCheck(tenant="acme", entries=2, intact=True)
 
 
 def test_an_empty_log_is_whole(audit: Audit) -> None:
     assert audit.list("acme") == []
-    assert audit.verify("acme") == Verified(tenant="acme", entries=0, intact=True)
+    assert audit.verify("acme") == AuditCheck(tenant="acme", entries=0, intact=True)
 
 
 def test_pages_come_the_latest_first(audit: Audit) -> None:
@@ -180,7 +179,7 @@ def emptied(store: Store, *more: Address) -> None:
 
 def forged(store: Store, count: int, deed: str = "forget") -> None:
     """A chain that is whole in itself, in the place of another."""
-    sealed = store.documents("acme", [SEAL])[0].value
+    sealed = store.documents.get("acme", [SEAL])[0].value
     emptied(store, SEAL)
     audit = Audit(store, FixedClock(NOW))
     for n in range(count):
@@ -216,6 +215,17 @@ def test_a_log_that_ends_elsewhere_than_its_seal_is_found(
     assert (found.intact, found.first_bad) == (False, first)
 
 
+def test_an_anchor_and_a_seal_of_one_number_must_both_hold(audit: Audit, store: Store) -> None:
+    filled(audit, 7)
+    anchor = audit.anchor("acme")
+    emptied(store, SEAL)
+    for n in range(7):
+        audit.append("acme", "local", "compact", {"n": n})
+    assert audit.verify("acme").intact
+    found = audit.verify("acme", anchor)
+    assert (found.intact, found.first_bad) == (False, 7)
+
+
 def test_an_emptied_log_is_not_begun_anew(audit: Audit, store: Store) -> None:
     filled(audit, 7)
     emptied(store)
@@ -232,7 +242,7 @@ def test_an_anchor_outside_shows_what_nothing_inside_can(audit: Audit, store: St
     assert audit.verify("acme", anchor).intact
     emptied(store, SEAL, entry(8), entry(9))
     assert audit.verify("acme").intact  # nothing in the database tells of it
-    assert audit.verify("acme", anchor) == Verified(
+    assert audit.verify("acme", anchor) == AuditCheck(
         tenant="acme", entries=0, intact=False, first_bad=1
     )
     for n in range(9):
@@ -256,7 +266,7 @@ def test_a_log_from_before_there_were_seals_is_sealed_by_its_next_entry(
 
 
 def test_a_row_that_was_rewritten_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remanence.server.access.audit._PAGE", 4)
+    monkeypatch.setattr("remanence.server.access.chain.PAGE", 4)
     file = tmp_path / "memory.db"
     settings = load_settings({"database": str(file)})
     store = open_store(settings)
@@ -274,7 +284,7 @@ def test_a_row_that_was_rewritten_is_found(tmp_path: Path, monkeypatch: pytest.M
         found = Audit(store, FixedClock(NOW)).verify("acme")
     finally:
         store.close()
-    assert found == Verified(tenant="acme", entries=9, intact=False, first_bad=6)
+    assert found == AuditCheck(tenant="acme", entries=9, intact=False, first_bad=6)
 
 
 def test_a_broken_log_is_not_continued(audit: Audit, store: Store) -> None:
@@ -287,7 +297,7 @@ def test_a_broken_log_is_not_continued(audit: Audit, store: Store) -> None:
 def test_four_processes_append_to_one_chain(place: str, audit: Audit) -> None:
     running = [Program(APPENDING, place, f"worker {n}", 40) for n in range(4)]
     assert [program.ended() for program in running] == [0] * 4
-    assert audit.verify("acme") == Verified(tenant="acme", entries=160, intact=True)
+    assert audit.verify("acme") == AuditCheck(tenant="acme", entries=160, intact=True)
     entries = audit.list("acme", 200)
     for n in range(4):
         own = [one.about["n"] for one in reversed(entries) if one.who == f"worker {n}"]
@@ -306,11 +316,11 @@ def test_a_process_that_is_killed_leaves_the_chain_whole(place: str, audit: Audi
         assert before <= found.entries <= before + 60
         before = found.entries
     audit.record(ANA, "forget", {})
-    assert audit.verify("acme") == Verified(tenant="acme", entries=before + 1, intact=True)
+    assert audit.verify("acme") == AuditCheck(tenant="acme", entries=before + 1, intact=True)
 
 
 def test_keys_that_come_and_go_are_written_down(store: Store, audit: Audit) -> None:
-    keys = Keys(store, FixedClock(NOW), ledger=audit)
+    keys = Keys(store.documents, FixedClock(NOW), ledger=audit)
     key, text = keys.create("laptop", tenant="acme", grants=["read"], by="key:adminkey")
     new, fresh = keys.rotate(key.prefix, grace_s=5)
     keys.revoke(key.prefix)
@@ -366,11 +376,11 @@ def test_a_copy_of_the_store_has_no_log(audit: Audit, store: Store, tmp_path: Pa
 
 
 def _put(store: Store, *shelvings: Put | Discard) -> None:
-    store.put("acme", shelvings)
+    store.documents.put("acme", shelvings)
 
 
 def _value(store: Store, seq: int) -> dict[str, Any]:
-    return dict(store.documents("acme", [entry(seq)])[0].value)
+    return dict(store.documents.get("acme", [entry(seq)])[0].value)
 
 
 def _hash(store: Store, seq: int) -> str:

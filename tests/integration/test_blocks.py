@@ -12,14 +12,14 @@ from uuid import uuid4
 import pytest
 
 from remanence import Memory
-from remanence.clock import FixedClock
 from remanence.errors import Conflict, InvalidInput, NotFound
 from remanence.layers.blocks import Blocks
+from remanence.model.clock import FixedClock
 from remanence.model.document import Address, Put, Shelf
-from remanence.ports.store import Store
+from remanence.model.ports.store import Store
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.reaching import Afar, afar
+from support.reaching import Afar, afar
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 LIMITS = {"persona": 2048, "human": 2048, "system": 1024}
@@ -67,7 +67,7 @@ def blocks(
 ) -> Blocks:
     if kept_in == "server":
         return request.getfixturevalue("server").of(tenant).blocks
-    return Blocks(store, tenant, clock, LIMITS)
+    return Blocks(store.documents, tenant, clock, LIMITS)
 
 
 class TestEditing:
@@ -296,7 +296,7 @@ class TestVersions:
         blocks.delete("human", user_id="ana", erase=True)
         assert blocks.history("human", user_id="ana") == []
         address = Address(shelf=Shelf.BLOCK, name="human", user_id="ana")
-        assert not store.editions(tenant, address)
+        assert not store.documents.editions(tenant, address)
         with pytest.raises(InvalidInput, match="nothing to undo"):
             blocks.undo("human", user_id="ana")
         assert blocks.append("human", "x", user_id="ana").version == 1
@@ -378,17 +378,17 @@ class TestSharing:
         assert blocks.get("human").value == "shared"
 
     def test_only_blocks_that_may_be_seen_are_read(self, store: Store, tenant: str) -> None:
-        blocks = Blocks(store, tenant, FixedClock(NOW), LIMITS)
+        blocks = Blocks(store.documents, tenant, FixedClock(NOW), LIMITS)
         for agent in (None, "bot", *(f"agent {n}" for n in range(5))):
             blocks.create("notes", "x", user_id="ana", agent_id=agent)
-        walk, read = store.walk_shelf, []
+        walk, read = store.documents.walk_shelf, []
 
         def watched(*args: Any, **named: Any) -> Any:
             for one in walk(*args, **named):
                 read.append(one.address.agent_id)
                 yield one
 
-        store.walk_shelf = watched  # type: ignore[method-assign]
+        store.documents.walk_shelf = watched  # type: ignore[method-assign]
         assert blocks.list(user_id="ana", agent_id="bot")[-1].agent_id == "bot"
         assert sorted(read, key=str) == [None, "bot"]
         blocks.list(user_id="ana")
@@ -424,7 +424,7 @@ class TestSharing:
             ):
                 with pytest.raises(NotFound):
                     verb(stranger)
-        other = Blocks(store, "other tenant", FixedClock(NOW), LIMITS)
+        other = Blocks(store.documents, "other tenant", FixedClock(NOW), LIMITS)
         assert "Ana's" not in str(other.list(user_id="ana", agent_id="bot"))
         with pytest.raises(NotFound):
             other.get("diary", user_id="ana")
@@ -503,7 +503,7 @@ class TestHostile:
     def test_owners_are_checked(
         self, blocks: Blocks, store: Store, tenant: str, owner: dict[str, Any]
     ) -> None:
-        none_usual = Blocks(store, tenant, FixedClock(NOW), {})
+        none_usual = Blocks(store.documents, tenant, FixedClock(NOW), {})
         for verb in (
             lambda: none_usual.list(**owner),
             lambda: blocks.get("human", **owner),
@@ -529,9 +529,9 @@ class TestRaces:
 
     def test_an_edit_that_loses_a_race_is_made_on_what_won(self, store: Store, tenant: str) -> None:
         lost: list[int] = []
-        blocks = Blocks(store, tenant, FixedClock(NOW), LIMITS, pause=lost.append)
-        rival = Blocks(store, tenant, FixedClock(NOW), LIMITS)
-        put = store.put
+        blocks = Blocks(store.documents, tenant, FixedClock(NOW), LIMITS, pause=lost.append)
+        rival = Blocks(store.documents, tenant, FixedClock(NOW), LIMITS)
+        put = store.documents.put
         rivals = iter(["first", "second"])
 
         def slow(tenant: str, puts: list[Put]) -> object:
@@ -541,20 +541,20 @@ class TestRaces:
             return put(tenant, puts)
 
         def rival_put(text: str) -> None:
-            store.put = put  # type: ignore[method-assign]
+            store.documents.put = put  # type: ignore[method-assign]
             rival.append("human", text)
-            store.put = slow  # type: ignore[method-assign,assignment]
+            store.documents.put = slow  # type: ignore[method-assign,assignment]
 
-        store.put = slow  # type: ignore[method-assign,assignment]
+        store.documents.put = slow  # type: ignore[method-assign,assignment]
         assert blocks.append("human", "mine").value == "first\nsecond\nmine"
         assert lost == [0, 1]
 
     def test_who_always_loses_is_told(self, store: Store, tenant: str) -> None:
-        blocks = Blocks(store, tenant, FixedClock(NOW), LIMITS, pause=lambda lost: None)
+        blocks = Blocks(store.documents, tenant, FixedClock(NOW), LIMITS, pause=lambda lost: None)
 
         def lose(tenant: str, puts: list[Put]) -> object:
             raise Conflict("somebody was faster")
 
-        store.put = lose  # type: ignore[method-assign,assignment]
+        store.documents.put = lose  # type: ignore[method-assign,assignment]
         with pytest.raises(Conflict, match="try again"):
             blocks.append("human", "mine")

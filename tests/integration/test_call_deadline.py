@@ -8,11 +8,13 @@ from typing import Any
 import httpx
 import pytest
 
-from remanence import deadline
-from remanence.memory import Memory
-from remanence.testing.neighbours import street
+from remanence.api.memory import Memory
+from remanence.api.service import MemoryService
+from remanence.model import deadline
 from remanence.testing.patience import HANG_S
 from remanence.testing.serving import Served, serving
+from support import http
+from support.neighbours import street
 
 
 @pytest.fixture
@@ -23,7 +25,7 @@ def served() -> Iterator[Served]:
 
 @pytest.fixture
 def client(served: Served) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=served.url, timeout=HANG_S) as client:
+    with http.Client(base_url=served.url, timeout=HANG_S) as client:
         yield client
 
 
@@ -35,8 +37,8 @@ def endless(monkeypatch: pytest.MonkeyPatch) -> None:
         while True:
             deadline.check()
 
-    monkeypatch.setattr(Memory, "search", never_done)
-    monkeypatch.setattr(Memory, "add", never_done)
+    monkeypatch.setattr(MemoryService, "search", never_done)
+    monkeypatch.setattr(MemoryService, "add", never_done)
 
 
 @pytest.mark.usefixtures("endless")
@@ -57,18 +59,18 @@ def test_a_key_of_a_call_that_was_stopped_is_free_again(monkeypatch: pytest.Monk
 
     with (
         serving(Memory(":memory:", embedder="none")) as server,
-        httpx.Client(base_url=server.url, timeout=HANG_S) as client,
+        http.Client(base_url=server.url, timeout=HANG_S) as client,
     ):
         sent: dict[str, Any] = {"json": {"text": "Ana"}, "headers": {"idempotency-key": "k"}}
         with monkeypatch.context() as patch:
-            patch.setattr(Memory, "add", stopped)
+            patch.setattr(MemoryService, "add", stopped)
             assert client.post("/v1/memories", **sent).status_code == 503
         said = client.post("/v1/memories", **sent).raise_for_status().json()
         assert client.post("/v1/memories", **sent).json()["id"] == said["id"]
         pin: dict[str, Any] = {"json": {}, "headers": {"idempotency-key": "p"}}
         path = f"/v1/memories/{said['id']}/pin"
         with monkeypatch.context() as patch:
-            patch.setattr(Memory, "pin", stopped)
+            patch.setattr(MemoryService, "pin", stopped)
             assert client.put(path, **pin).status_code == 503
         assert client.put(path, **pin).status_code == 200
         assert client.post("/v1/memories/count", json={}).json()["count"] == 1
@@ -99,7 +101,7 @@ def test_what_takes_long_has_no_deadline(
         ends.append(deadline.left(1e9))
         raise deadline.Deadline(0).error()
 
-    monkeypatch.setattr(Memory, "forget", forget)
+    monkeypatch.setattr(MemoryService, "forget", forget)
     client.post("/v1/memories/forget", json={"user_id": "ana", "erase": True})
     client.delete("/v1/memories/?user_id=ana")  # mem0's
     assert ends == [1e9, 1e9]

@@ -19,9 +19,9 @@ from remanence.cli.app import app
 from remanence.cli.transfer import ChatFormat
 from remanence.errors import InvalidInput, RemanenceError, StoreBusy
 from remanence.model.document import Address, Shelf
-from remanence.testing.copies import Place, places
-from remanence.transfer import import_chat
-from remanence.transfer.chat import Format, files, importing
+from remanence.tools.transfer import import_chat
+from remanence.tools.transfer.chat import Format, files, imports
+from support.places import Place, places
 
 Rem = Callable[..., Any]
 
@@ -99,10 +99,10 @@ def test_the_title_is_kept_and_not_taken_back(wordy: Memory, file: Write) -> Non
     path = file([chatgpt("c1", "hello"), chatgpt("c2", "hello", title="\0")])
     import_chat(wordy, path, user_id="ana")
     address = Address(shelf=Shelf.CONVERSATION, name="c1", user_id="ana")
-    [document] = wordy.parts.store.documents("default", [address])
+    [document] = wordy.parts.store.documents.get("default", [address])
     assert document.value["title"] == "Tea"
     import_chat(wordy, file([chatgpt("c1", "hello", title="Renamed")]), user_id="ana")
-    assert wordy.parts.store.documents("default", [address]) == [document]
+    assert wordy.parts.store.documents.get("default", [address]) == [document]
 
 
 def test_again_adds_nothing_and_a_newer_export_only_what_is_new(wordy: Memory, file: Write) -> None:
@@ -150,7 +150,7 @@ def test_a_dry_run_writes_nothing(wordy: Memory, file: Write) -> None:
     assert (done.dry_run, done.conversations, done.messages) == (True, 1, 1)
     assert done.skipped == {"without words": 1, "not a conversation": 1}
     assert wordy.count() == 0
-    assert not wordy.parts.store.documents(
+    assert not wordy.parts.store.documents.get(
         "default", [Address(shelf=Shelf.CONVERSATION, name="k1")]
     )
 
@@ -158,7 +158,7 @@ def test_a_dry_run_writes_nothing(wordy: Memory, file: Write) -> None:
 def test_long_conversations_go_in_chunks(
     wordy: Memory, file: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importing, "CHUNK", 7)
+    monkeypatch.setattr(imports, "CHUNK", 7)
     texts = [f"turn {n}" for n in range(50)]
     assert import_chat(wordy, file([claude("k1", *texts)])).messages == 50
     assert [one.text for one in wordy.find(session_id="k1", newest_first=False)] == texts

@@ -11,10 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 from remanence import Memory
+from remanence.api.verbs.table import VERBS
 from remanence.cli import values
 from remanence.cli.app import app
 from remanence.cli.layer_screens import show
-from remanence.operations.table import OPERATIONS
 
 ROOT = Path(__file__).parents[2]
 SOMEBODY = "01890000-0000-7000-8000-000000000000"
@@ -321,7 +321,7 @@ def test_the_demo_runs_without_a_terminal(rem: Rem) -> None:
 
 def test_every_command_has_help_and_is_documented(rem: Rem) -> None:
     page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-    commands = {each.spelled for each in OPERATIONS}
+    commands = {each.spelled for each in VERBS}
     commands |= {command.name for command in app.registered_commands if command.name}
     commands |= {group.name for group in app.registered_groups if group.name}
     for command in sorted(commands):
@@ -374,7 +374,7 @@ def test_what_a_person_wrote_is_kept_when_it_cannot_be_stored(
 
 def test_every_answer_has_a_screen() -> None:
     nothing = show.dispatch(object)
-    assert [each.name for each in OPERATIONS if show.dispatch(each.response) is nothing] == []
+    assert [each.name for each in VERBS if show.dispatch(each.response) is nothing] == []
 
 
 def test_sessions_working_memory_and_snapshots_in_a_shell(rem: Rem) -> None:

@@ -14,18 +14,21 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import psutil
 import pytest
 
 from remanence.config import load_settings
+from remanence.config.assembly import open_store
 from remanence.model.document import Discard, Shelf
 from remanence.model.scope import Reach
 from remanence.testing.patience import HANG_S, until
-from remanence.wiring import open_store
+from support.program import Program
 
 Rem = Callable[..., "subprocess.CompletedProcess[bytes]"]
-COMMAND = [sys.executable, "-c", "from remanence.cli.app import main; main()"]
+MAIN = "from remanence.cli.app import main; main()"
+COMMAND = [sys.executable, "-c", MAIN]
 
 
 @pytest.fixture
@@ -47,6 +50,25 @@ def rem(tmp_path: Path, environment: dict[str, str]) -> Rem:
             env={**environment, **more},
             check=False,
         )
+
+    return call
+
+
+@pytest.fixture
+def forked(tmp_path: Path, environment: dict[str, str]) -> Rem:
+    """The command in a process that has everything loaded, where its start is not in question."""
+
+    def call(*arguments: str, **more: str) -> subprocess.CompletedProcess[bytes]:
+        with (
+            TemporaryFile() as errors,
+            Program(
+                MAIN, *arguments, env={**environment, **more}, cwd=tmp_path, stderr=errors.fileno()
+            ) as program,
+        ):
+            said = program.rest().encode()
+            code = program.wait()
+            errors.seek(0)
+            return subprocess.CompletedProcess(arguments, code, said, errors.read())
 
     return call
 
@@ -182,14 +204,14 @@ def test_completion_is_offered(rem: Rem) -> None:
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def logged(request: pytest.FixtureRequest, rem: Rem, tmp_path: Path) -> tuple[Rem, str]:
+def logged(request: pytest.FixtureRequest, forked: Rem, tmp_path: Path) -> tuple[Rem, str]:
     """A store with three entries in its audit log, and where it is."""
     place = str(tmp_path / "memory.db")
     if request.param == "postgres":
         place = str(request.getfixturevalue("postgres_url"))
 
     def at(*arguments: str, **more: str) -> subprocess.CompletedProcess[bytes]:
-        return rem("--db", place, *arguments, **more)
+        return forked("--db", place, *arguments, **more)
 
     for name in ("one", "two", "three"):
         assert at("keys", "create", name, "--scope", "read").returncode == 0
@@ -218,40 +240,38 @@ def test_an_older_anchor_of_the_same_log_holds(logged: tuple[Rem, str]) -> None:
     b'{"tenant": "default", "seq": 1, "hash": null, "at": "2026-01-01T00:00:00+00:00"}',
     b'{"tenant": "default", "seq": 1, "hash": "00", "at": "yesterday"}',
 ], ids=lambda body: body[:20].decode("latin-1"))  # fmt: skip
-def test_a_file_that_is_no_anchor_is_refused(rem: Rem, tmp_path: Path, body: bytes) -> None:
-    assert rem("keys", "create", "one", "--scope", "read").returncode == 0
+def test_a_file_that_is_no_anchor_is_refused(forked: Rem, tmp_path: Path, body: bytes) -> None:
+    assert forked("keys", "create", "one", "--scope", "read").returncode == 0
     (tmp_path / "odd.json").write_bytes(body)
-    done = rem("audit", "--verify", "--against", "odd.json")
+    done = forked("audit", "--verify", "--against", "odd.json")
     assert done.returncode == 1, done
     assert b"odd.json is no anchor; `rem audit --anchor FILE` writes one." in done.stderr
     assert b"Traceback" not in done.stderr
 
 
-def test_an_anchor_that_cannot_be_read_or_written_is_told(rem: Rem, tmp_path: Path) -> None:
-    assert rem("keys", "create", "one", "--scope", "read").returncode == 0
+def test_an_anchor_that_cannot_be_read_or_written_is_told(forked: Rem, tmp_path: Path) -> None:
+    assert forked("keys", "create", "one", "--scope", "read").returncode == 0
     (tmp_path / "folder").mkdir()
     for odd in ("folder", "nowhere.json", "memory.db/x.json"):
-        done = rem("audit", "--verify", "--against", odd)
+        done = forked("audit", "--verify", "--against", odd)
         assert (done.returncode == 1, b"cannot be read" in done.stderr) == (True, True), done
     for odd in ("nowhere/x.json", "memory.db/x.json"):
-        done = rem("audit", "--anchor", odd)
+        done = forked("audit", "--anchor", odd)
         assert (done.returncode == 1, b"cannot be written" in done.stderr) == (True, True), done
 
 
 def test_an_anchor_of_another_log_accuses_or_is_refused(
-    logged: tuple[Rem, str], tmp_path: Path
+    logged: tuple[Rem, str], forked: Rem, tmp_path: Path
 ) -> None:
     rem, _ = logged
     assert rem("--tenant", "other", "audit", "--anchor", "other.json").returncode == 0
     done = rem("audit", "--verify", "--against", "other.json")
     assert (done.returncode, b"The anchor is of the log of" in done.stderr) == (1, True)
     elsewhere = str(tmp_path / "second.db")
-    second = [*COMMAND, "--db", elsewhere]
     for name in ("x", "y"):
-        subprocess.run([*second, "keys", "create", name, "--scope", "read"], check=True,
-                       capture_output=True)  # fmt: skip
-    subprocess.run([*second, "audit", "--anchor", str(tmp_path / "second.json")], check=True,
-                   capture_output=True)  # fmt: skip
+        done = forked("--db", elsewhere, "keys", "create", name, "--scope", "read")
+        assert done.returncode == 0
+    assert forked("--db", elsewhere, "audit", "--anchor", "second.json").returncode == 0
     code, told = verified(rem, "--against", "second.json")
     assert (code, told["intact"], told["first_bad"]) == (1, False, 2)
 
@@ -261,9 +281,9 @@ def test_a_log_that_was_emptied_is_found_by_its_anchor(logged: tuple[Rem, str]) 
     assert rem("audit", "--anchor", "then.json").returncode == 0
     with closing(open_store(load_settings({"database": place}))) as store:
         for shelf in (Shelf.AUDIT, Shelf.SEAL):
-            found = store.shelved(Reach(tenant="default"), shelf, limit=100)
-            store.put("default", [Discard(address=one.address) for one in found])
+            found = store.documents.shelved(Reach(tenant="default"), shelf, limit=100)
+            store.documents.put("default", [Discard(address=one.address) for one in found])
     assert verified(rem) == (0, {"tenant": "default", "entries": 0, "intact": True,
-                                 "first_bad": None})  # fmt: skip
+                                 "first_bad": None, "since": 1})  # fmt: skip
     code, told = verified(rem, "--against", "then.json")
     assert (code, told["intact"], told["first_bad"]) == (1, False, 1)

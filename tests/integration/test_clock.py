@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from remanence import Memory
-from remanence.clock import FixedClock
 from remanence.errors import InvalidInput
+from remanence.model.clock import FixedClock
 
 NOW = datetime(2024, 6, 15, 12, tzinfo=UTC)
 DECADE = timedelta(days=3653)

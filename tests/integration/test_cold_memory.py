@@ -14,17 +14,17 @@ from typing import Any
 import pytest
 
 from remanence import Memory
-from remanence.clock import FixedClock
+from remanence.model.clock import FixedClock
 from remanence.model.memory import MemoryRecord
 from remanence.model.scope import Reach
 from remanence.model.tier import Tier
 from remanence.store.sqlite import SqliteStore
 from remanence.store.sqlite.restoring import restore
-from remanence.testing.copies import Place, opened, places
 from remanence.testing.store_suites.tiers import ALL, LATER, stored, use, vectors, whole
-from remanence.transfer.copying import copy_store
-from remanence.transfer.exporting import export_memory
-from remanence.transfer.verifying import verify
+from remanence.tools.transfer.exports import export_memory
+from remanence.tools.transfer.store_copy import copy_store
+from remanence.tools.transfer.verification import verify
+from support.places import Place, opened, places
 
 MAY = datetime(2024, 5, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -77,8 +77,8 @@ def test_every_verb_reads_what_is_cold(memory: Memory) -> None:
     before = answers(memory)
     store = memory.parts.store
     everyone = Reach(tenant="default", all_users=True)
-    assert store.pack(everyone, Tier.COLD, before=MAY + 9 * DAY).memories == len(SAID)
-    assert [one.tier for one in store.tiers("default")] == [Tier.COLD]
+    assert store.tiers.pack(everyone, Tier.COLD, before=MAY + 9 * DAY).memories == len(SAID)
+    assert [one.tier for one in store.tiers.uses("default")] == [Tier.COLD]
     after = answers(memory)
     for name, found in before.items():
         assert after[name] == found, name
@@ -99,9 +99,9 @@ def test_a_copy_of_what_is_cold_is_the_same(tmp_path: Path, place: Place, into: 
         closing(opened(place(into))) as target,
     ):
         records = stored(source, 40)
-        source.pack(ALL, Tier.COLD, before=LATER)
+        source.tiers.pack(ALL, Tier.COLD, before=LATER)
         copy_store(source, target)
-        assert target.get("t", [one.id for one in records]) == records
+        assert target.archive.get("t", [one.id for one in records]) == records
         assert use(target, Tier.HOT).memories == 40
         assert vectors(target)[1] == vectors(source)[1]
         assert verify(source, target).differences.count == 0
@@ -111,9 +111,9 @@ def test_a_copy_of_what_is_cold_is_the_same(tmp_path: Path, place: Place, into: 
 def test_a_backup_of_what_is_cold_is_whole(tmp_path: Path) -> None:
     with closing(SqliteStore(tmp_path / "own.db")) as source:
         records = stored(source, 40)
-        source.pack(ALL, Tier.COLD, before=LATER)
-        source.backup(tmp_path / "copy")
+        source.tiers.pack(ALL, Tier.COLD, before=LATER)
+        source.upkeep.backup(tmp_path / "copy")
     restore(tmp_path / "copy", tmp_path / "again.db")
     with closing(SqliteStore(tmp_path / "again.db")) as again:
-        assert again.get("t", [one.id for one in records]) == records
+        assert again.archive.get("t", [one.id for one in records]) == records
         assert whole(again)

@@ -11,18 +11,17 @@ from typing import Any
 import pytest
 
 from remanence import Memory
-from remanence.clock import IdMaker
+from remanence.consolidation.merges.deeds import MERGED, MERGED_INTO
+from remanence.consolidation.merges.step import Merging
+from remanence.consolidation.sleep import Sleep
+from remanence.consolidation.steps import Chore, Planner
+from remanence.consolidation.summaries.steps import Distilling, Reflecting
 from remanence.errors import LanguageModelError
+from remanence.model.clock import IdMaker
 from remanence.model.memory import Kind, MemoryRecord, State
+from remanence.model.ports.language_model import ChatMessage, LanguageModel, Reply, ToolCall
 from remanence.model.scope import Reach
 from remanence.model.sleep import Deed, Night, Plan, Run, SleepPolicy, Status, Step
-from remanence.ports.language_model import ChatMessage, LanguageModel, Reply, ToolCall
-from remanence.sleep.distilling import Distilling
-from remanence.sleep.merging import Merging
-from remanence.sleep.merging.deeds import MERGED, MERGED_INTO
-from remanence.sleep.reflecting import Reflecting
-from remanence.sleep.sleep import Sleep
-from remanence.sleep.steps import Chore, Planner
 
 AT = datetime(2024, 3, 4, 10, tzinfo=UTC)
 NOW = datetime(2024, 8, 1, 3, tzinfo=UTC)
@@ -66,7 +65,7 @@ class Bed:
             Step.DISTIL: Distilling(parts.store, by, insertion, new_id, self.model),
             Step.REFLECT: Reflecting(parts.store, by, insertion, new_id, model=self.model),
         }
-        clock = self.memory._clock
+        clock = self.memory.service._clock
         return Sleep(
             parts.store,
             TENANT,
@@ -92,7 +91,7 @@ class Bed:
         return self.memory.add_messages([said], user_id="ana", session_id=session)[0]
 
     def now(self, *records: MemoryRecord) -> list[MemoryRecord]:
-        return self.memory.parts.store.get(TENANT, [record.id for record in records])
+        return self.memory.parts.store.archive.get(TENANT, [record.id for record in records])
 
     def derived(self, kind: Kind) -> list[MemoryRecord]:
         return [one for one in self.memory.find(user_id="ana", kinds=[kind]) if one.origin]
@@ -118,15 +117,15 @@ def test_a_paraphrase_is_merged_and_the_rest_stays(bed: Bed) -> None:
     assert kept.metadata[MERGED] == 2
     assert alone == other
     store = bed.memory.parts.store
-    assert store.pointing(TENANT, [kept.id], MERGED_INTO) == [gone.id]
-    assert store.history(TENANT, gone.id)[-1].verb == "merged"
+    assert store.links.pointing(TENANT, [kept.id], MERGED_INTO) == [gone.id]
+    assert store.archive.history(TENANT, gone.id)[-1].verb == "merged"
     assert not bed.plan(Step.MERGE).deeds
 
 
 def test_what_was_used_keeps_its_uses(bed: Bed) -> None:
     one = bed.add("Ben plays the violin", importance=0.9)
     two = bed.add("ben plays the violin", 1)
-    bed.memory.parts.store.note_uses(TENANT, [(two.id, NOW), (two.id, NOW)])
+    bed.memory.parts.store.archive.note_uses(TENANT, [(two.id, NOW), (two.id, NOW)])
     bed.run(Step.MERGE)
     (kept,) = bed.now(one)
     assert kept.uses == 2
@@ -367,7 +366,7 @@ def test_a_theme_becomes_one_semantic_memory_with_its_sources(bed: Bed) -> None:
     assert "Maria" in theme.text
     assert theme.origin == "sleep"
     store = bed.memory.parts.store
-    assert set(store.pointed(TENANT, [theme.id], "summarises")) == {one.id for one in said}
+    assert set(store.links.pointed(TENANT, [theme.id], "summarises")) == {one.id for one in said}
     assert not bed.plan(Step.DISTIL).deeds
 
 

@@ -12,13 +12,13 @@ import pytest
 from tokenizers import Tokenizer
 
 from remanence import Memory
-from remanence.clock import FixedClock
 from remanence.errors import InvalidInput
+from remanence.language.fences import without_fenced
+from remanence.language.tokens import count_tokens
+from remanence.memories.messages import OF_MEMORY
+from remanence.model.clock import FixedClock
 from remanence.model.context import Context
-from remanence.remember.tool_calls import OF_MEMORY
-from remanence.testing.reaching import Reached, from_afar
-from remanence.text.fences import without_fenced
-from remanence.text.tokens import count_tokens
+from support.reaching import Reached, from_afar
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 NAMES = ["core", "state", "summary", "facts", "recalled", "recent"]

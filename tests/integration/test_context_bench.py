@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from remanence.evaluation.contexts import COLUMNS, context_report
+from remanence.tools.evaluation.contexts import COLUMNS, context_report
 
 TURNS = [
     {

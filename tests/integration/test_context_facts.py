@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from remanence import Memory
-from remanence.clock import FixedClock
+from remanence.model.clock import FixedClock
 
 NOW = datetime(2024, 6, 15, 12, tzinfo=UTC)
 ANA: dict[str, Any] = {"user_id": "ana"}

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from remanence import Memory
-from remanence.clock import FixedClock, IdMaker
 from remanence.errors import Conflict, InvalidInput, LanguageModelError, NotFound
+from remanence.language.fences import Fence, fenced
 from remanence.layers.conversation import Conversations, as_chat
+from remanence.memories.lineage import SOURCES
+from remanence.model.clock import FixedClock, IdMaker
 from remanence.model.memory import MemoryRecord
-from remanence.ports.language_model import Reply
+from remanence.model.ports.language_model import Reply
 from remanence.recall.columns import KINDS
-from remanence.remember.lineage import SOURCES
-from remanence.testing.reaching import Afar, afar
-from remanence.text.fences import Fence, fenced
+from support.reaching import Afar, afar
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
 SERVED = {"opened"}
@@ -252,7 +252,7 @@ def test_a_summary_goes_with_its_message(
     if erase:
         with pytest.raises(NotFound):
             memory.get(day.id)
-        memory.parts.store.compact()
+        memory.parts.store.upkeep.compact()
         for file in tmp_path.iterdir():
             assert b"zyzzogeton" not in file.read_bytes()
 
@@ -451,7 +451,7 @@ def test_hostile_arguments_are_refused(talks: Conversations) -> None:
 def test_a_summary_is_no_turn_of_its_conversation(memory: Memory, talks: Conversations) -> None:
     talks.append(journey(60), user_id="ana", session_id="s1")
     recall = memory.parts.recall
-    (partition,) = memory.parts.store.partitions(memory._reach("ana"))
+    (partition,) = memory.parts.store.recall.partitions(memory.service._reach("ana"))
     columns = recall.views.columns(partition)
     rows = np.arange(len(columns))
     summed = columns.kind == KINDS["summary"]

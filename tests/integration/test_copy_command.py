@@ -12,10 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from remanence.cli.app import app
-from remanence.testing.copies import Place, everything, fill, opened, places
-from remanence.testing.store_suites.making import (
-    revise,
-)
+from remanence.testing.store_suites.making import revise
+from support.copies import everything, fill
+from support.places import Place, opened, places
 
 Rem = Callable[..., Any]
 

@@ -18,10 +18,9 @@ from hypothesis import strategies as st
 from remanence import Memory
 from remanence.errors import InvalidInput, NotFound, StoreBusy
 from remanence.model.memory import Association
+from remanence.model.ports.store import Store
 from remanence.model.write import Remove
-from remanence.ports.store import Store
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.copies import COPIED, Place, all_of, everything, fill, opened, places
 from remanence.testing.store_suites.making import (
     NOW,
     OTHER,
@@ -33,9 +32,11 @@ from remanence.testing.store_suites.making import (
     revise,
     write,
 )
-from remanence.transfer.copying import copy_store
-from remanence.transfer.differences import Why
-from remanence.transfer.verifying import copy_and_verify, verify
+from remanence.tools.transfer.decisions import Why
+from remanence.tools.transfer.store_copy import copy_store
+from remanence.tools.transfer.verification import copy_and_verify, verify
+from support.copies import COPIED, all_of, everything, fill
+from support.places import Place, opened, places
 
 LATER = NOW + timedelta(hours=1)
 WAYS = ["sqlite to sqlite", "sqlite to postgres", "postgres to sqlite", "postgres to postgres"]
@@ -72,7 +73,7 @@ def test_nothing_is_lost(pair: Pair) -> None:
     assert (copied.links, copied.feedback) == (9, 18)
     assert everything(target) == everything(source)
     assert found.differences.count == 0
-    assert [one.tenant for one in found.tenants] == source.tenants()
+    assert [one.tenant for one in found.tenants] == source.upkeep.tenants()
     assert all(one.source == one.target != "0" * 32 for one in found.tenants)
     assert healthy(target)
 
@@ -94,37 +95,39 @@ def test_what_is_waiting_for_vectors_still_waits(pair: Pair) -> None:
     source, target = pair
     fill(source)
     copy_store(source, target)
-    for made_by in source.embedders():
-        for tenant in source.tenants():
-            waiting, there = (store.count_unembedded(tenant, made_by) for store in pair)
+    for made_by in source.vectors.embedders():
+        for tenant in source.upkeep.tenants():
+            waiting, there = (store.vectors.count_unembedded(tenant, made_by) for store in pair)
             assert waiting == there
-    assert any(source.count_unembedded("t", made_by) for made_by in source.embedders())
+    assert any(
+        source.vectors.count_unembedded("t", made_by) for made_by in source.vectors.embedders()
+    )
 
 
 def test_again_passes_everything_over(pair: Pair) -> None:
     source, target = pair
     fill(source)
     copy_store(source, target)
-    partitions = target.partitions(all_of("t"))
-    before = everything(target), [target.position(each) for each in partitions]
+    partitions = target.recall.partitions(all_of("t"))
+    before = everything(target), [target.recall.position(each) for each in partitions]
     copied = copy_store(source, target)
     assert (copied.memories, copied.skipped, copied.replaced) == (0, 60, 0)
     assert (copied.links, copied.feedback) == (0, 0)
-    assert (everything(target), [target.position(each) for each in partitions]) == before
+    assert (everything(target), [target.recall.position(each) for each in partitions]) == before
 
 
 def test_what_the_source_changed_is_brought_up_to_date(pair: Pair) -> None:
     source, target = pair
     records = [memory(f"tea {n}") for n in range(5)]
     add(source, *records, made=pieces(1))
-    source.associate("t", link(records[0], records[1]))
-    source.note_feedback("t", records[0].id, useful=True, query="q", at=NOW)
+    source.links.associate("t", link(records[0], records[1]))
+    source.archive.note_feedback("t", records[0].id, useful=True, query="q", at=NOW)
     copy_store(source, target)
     revise(source, records[0].id, text="green tea", pieces=pieces(3, fill=3))
-    source.note_uses("t", [(records[1].id, NOW), (records[1].id, LATER)])
-    place = source.key_of("t", records[2].id)
+    source.archive.note_uses("t", [(records[1].id, NOW), (records[1].id, LATER)])
+    place = source.recall.key_of("t", records[2].id)
     assert place is not None
-    source.put_pieces("t", [(place[1], "tea 2", pieces(2, OTHER))])
+    source.vectors.put("t", [(place[1], "tea 2", pieces(2, OTHER))])
     copied, found = copy_and_verify(source, target)
     assert (copied.memories, copied.skipped, copied.replaced) == (0, 2, 3)
     assert found.differences.count == 0
@@ -140,13 +143,13 @@ def test_what_hangs_on_a_memory_in_the_target_stays(pair: Pair) -> None:
     (own,) = add(target, memory("the target's own"))
     mine, theirs = link(record, own, 0.3), link(own, record, 0.7)
     for each in (mine, theirs):
-        target.associate("t", each)
-    target.note_feedback("t", record.id, useful=False, query="theirs", at=NOW)
+        target.links.associate("t", each)
+    target.archive.note_feedback("t", record.id, useful=False, query="theirs", at=NOW)
     revise(source, record.id, text="green tea")
     assert copy_store(source, target).replaced == 1
-    assert set(target.links("t")) == {mine, theirs}
-    assert [one.query for one in target.feedback("t")] == ["theirs"]
-    assert target.get("t", [record.id])[0].text == "green tea"
+    assert set(target.links.scan("t")) == {mine, theirs}
+    assert [one.query for one in target.archive.feedback("t")] == ["theirs"]
+    assert target.archive.get("t", [record.id])[0].text == "green tea"
 
 
 def test_the_targets_own_memories_and_tenants_stay(pair: Pair) -> None:
@@ -156,8 +159,8 @@ def test_the_targets_own_memories_and_tenants_stay(pair: Pair) -> None:
     (foreign,) = add(target, memory("of another", tenant="another"))
     copied, found = copy_and_verify(source, target)
     assert (copied.memories, found.differences.count) == (12, 0)
-    assert target.get("t", [own.id]) == [own]
-    assert target.get("another", [foreign.id]) == [foreign]
+    assert target.archive.get("t", [own.id]) == [own]
+    assert target.archive.get("another", [foreign.id]) == [foreign]
 
 
 def test_a_memory_changed_in_the_target_is_kept_and_told(pair: Pair) -> None:
@@ -165,7 +168,7 @@ def test_a_memory_changed_in_the_target_is_kept_and_told(pair: Pair) -> None:
     records = add(source, memory("tea"), memory("coffee"), memory("both changed"))
     copy_store(source, target)
     newer = revise(target, records[0].id, text="green tea", at=LATER)
-    target.note_uses("t", [(records[1].id, LATER)])
+    target.archive.note_uses("t", [(records[1].id, LATER)])
     revise(target, records[2].id, importance=0.9)
     revise(source, records[2].id, importance=0.8)
     revise(source, records[2].id, importance=0.7)
@@ -174,7 +177,7 @@ def test_a_memory_changed_in_the_target_is_kept_and_told(pair: Pair) -> None:
     assert {one.id for one in copied.kept.first} == {record.id for record in records}
     assert found.differences == copied.kept
     assert {one.why for one in copied.kept.first} == {Why.CHANGED}
-    assert target.get("t", [newer.id]) == [newer]
+    assert target.archive.get("t", [newer.id]) == [newer]
     copied, found = copy_and_verify(source, target, overwrite=True)
     assert (copied.replaced, copied.kept.count, found.differences.count) == (3, 0, 0)
     assert everything(target).records == everything(source).records
@@ -185,32 +188,32 @@ def test_links_keep_their_time_and_the_later_one_wins(pair: Pair) -> None:
     a, b, c = add(source, memory("a"), memory("b"), memory("c"))
     stronger, again, theirs = link(a, b), link(b, c), link(c, a)
     for each in (stronger, again, theirs):
-        source.associate("t", each)
+        source.links.associate("t", each)
     copy_store(source, target)
-    source.associate("t", replace(stronger, strength=0.9))
+    source.links.associate("t", replace(stronger, strength=0.9))
     for store, one in ((source, again), (target, theirs)):
-        store.dissociate("t", one.source, one.target, None)
-        store.associate("t", replace(one, created_at=LATER))
+        store.links.dissociate("t", one.source, one.target, None)
+        store.links.associate("t", replace(one, created_at=LATER))
     copied, found = copy_and_verify(source, target)
     assert (copied.links, copied.kept.count, found.differences.count) == (2, 1, 1)
     assert (found.differences.first[0].what, found.differences.first[0].why) == (
         "link",
         Why.CHANGED,
     )
-    there = {one.source: one for one in target.links("t")}
+    there = {one.source: one for one in target.links.scan("t")}
     assert there[a.id] == replace(stronger, strength=0.9)
     assert there[b.id] == replace(again, created_at=LATER)
     assert there[c.id].created_at == LATER
     copied, found = copy_and_verify(source, target, overwrite=True)
     assert (copied.links, found.differences.count) == (1, 0)
-    assert set(target.links("t")) == set(source.links("t"))
+    assert set(target.links.scan("t")) == set(source.links.scan("t"))
 
 
 def test_vectors_of_a_second_embedder_that_never_arrived_are_added(pair: Pair) -> None:
     source, target = pair
     fill(source)
     copy_store(source, target)
-    target.forget_embedders("t", OTHER)
+    target.vectors.forget_embedders("t", OTHER)
     copied = copy_store(source, target)
     assert copied.replaced > 0
     assert everything(target) == everything(source)
@@ -221,9 +224,9 @@ def test_vectors_that_only_the_target_has_are_told(files: Pair) -> None:
     (record,) = add(source, memory("waits"))
     add(source, memory("done"), made=pieces(1))
     copy_store(source, target)
-    place = target.key_of("t", record.id)
+    place = target.recall.key_of("t", record.id)
     assert place is not None
-    target.put_pieces("t", [(place[1], "waits", pieces(1))])
+    target.vectors.put("t", [(place[1], "waits", pieces(1))])
     assert [one.id for one in copy_store(source, target).kept.first] == [record.id]
 
 
@@ -234,14 +237,14 @@ def test_uses_beyond_counting_are_copied(files: Pair) -> None:
     write(source, Remove(id=record.id))
     (used,) = add(source, replace(record, uses=2**62, used_at=LATER))
     assert copy_store(source, target).replaced == 1
-    assert target.get("t", [used.id]) == [used]
+    assert target.archive.get("t", [used.id]) == [used]
 
 
 def test_one_tenant_alone(pair: Pair) -> None:
     source, target = pair
     fill(source)
     copied, found = copy_and_verify(source, target, tenants=["acme"])
-    assert (copied.memories, copied.tenants, target.tenants()) == (20, 1, ["acme"])
+    assert (copied.memories, copied.tenants, target.upkeep.tenants()) == (20, 1, ["acme"])
     assert [one.tenant for one in found.tenants] == ["acme"]
     with pytest.raises(NotFound, match="no tenant 'acm'"):
         copy_store(source, target, tenants=["acm"])
@@ -252,8 +255,8 @@ def test_an_id_that_another_tenant_has_is_another_memory_in_a_file(files: Pair) 
     (record,) = add(source, memory("mine"))
     (theirs,) = add(target, replace(record, tenant="another", text="theirs"))
     assert copy_and_verify(source, target)[1].differences.count == 0
-    assert target.get("another", [record.id]) == [theirs]
-    assert target.get("t", [record.id]) == [record]
+    assert target.archive.get("another", [record.id]) == [theirs]
+    assert target.archive.get("t", [record.id]) == [record]
 
 
 def test_an_id_that_another_tenant_has_is_another_memory_on_a_server(place: Place) -> None:
@@ -261,11 +264,11 @@ def test_an_id_that_another_tenant_has_is_another_memory_on_a_server(place: Plac
         (record,) = add(file, memory("mine"))
         (theirs,) = add(server, replace(record, tenant="another", text="theirs"))
         assert copy_and_verify(file, server)[1].differences.count == 0
-        assert server.get("another", [record.id]) == [theirs]
-        assert server.get("t", [record.id]) == [record]
+        assert server.archive.get("another", [record.id]) == [theirs]
+        assert server.archive.get("t", [record.id]) == [record]
         with closing(opened(place("sqlite"))) as small:
             assert copy_and_verify(server, small)[1].differences.count == 0
-            assert small.get("another", [record.id]) == [theirs]
+            assert small.archive.get("another", [record.id]) == [theirs]
 
 
 def test_a_dry_run_tells_and_writes_nothing(pair: Pair) -> None:
@@ -295,7 +298,7 @@ def test_a_store_is_not_copied_onto_itself(tmp_path: Path) -> None:
 def test_two_copies_into_one_target_do_not_meet(pair: Pair) -> None:
     source, target = pair
     fill(source, 12)
-    with target.alone("copy"), pytest.raises(StoreBusy, match="Another copy"):
+    with target.upkeep.alone("copy"), pytest.raises(StoreBusy, match="Another copy"):
         copy_store(source, target)
     assert copy_store(source, target).memories == 12
 
@@ -362,13 +365,13 @@ def test_any_value_arrives_as_it_was(made: list[dict[str, Any]], odd: str, share
         linked = Association(
             source=records[0].id, target=records[-1].id, type=odd, strength=share, created_at=NOW
         )
-        source.associate("t", linked)
-        source.note_feedback("t", records[0].id, useful=True, query=odd, at=LATER)
+        source.links.associate("t", linked)
+        source.archive.note_feedback("t", records[0].id, useful=True, query=odd, at=LATER)
         _, found = copy_and_verify(source, target)
         assert found.differences.count == 0
         assert everything(target) == everything(source)
-        kept = {one.id: repr(one.metadata) for _, one in target.scan("t")}
-        assert kept == {one.id: repr(one.metadata) for _, one in source.scan("t")}
+        kept = {one.id: repr(one.metadata) for _, one in target.archive.scan("t")}
+        assert kept == {one.id: repr(one.metadata) for _, one in source.archive.scan("t")}
 
 
 def test_a_copy_is_searched_like_its_source(place: Place) -> None:

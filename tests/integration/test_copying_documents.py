@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 from remanence.model.document import Address, Discard, Document, Put, Shelf
-from remanence.ports.store import Store
-from remanence.testing.copies import COPIED, Place, everything, fill_documents, opened, places
+from remanence.model.ports.store import Store
 from remanence.testing.store_suites.making import NOW, add, link, memory
-from remanence.transfer import documents
-from remanence.transfer.copying import copy_store
-from remanence.transfer.differences import Why
-from remanence.transfer.verifying import copy_and_verify, verify
+from remanence.tools.transfer import pairs
+from remanence.tools.transfer.decisions import Why
+from remanence.tools.transfer.store_copy import copy_store
+from remanence.tools.transfer.verification import copy_and_verify, verify
+from support.copies import COPIED, everything, fill_documents
+from support.places import Place, opened, places
 
 WAYS = ["sqlite to sqlite", "sqlite to postgres", "postgres to sqlite", "postgres to postgres"]
 BLOCK = Address(shelf=Shelf.BLOCK, name="human", user_id="ana", agent_id="bot")
@@ -43,16 +44,18 @@ def pair(place: Place, request: pytest.FixtureRequest) -> Iterator[Pair]:
 def put(store: Store, address: Address, text: str, second: int = 0, **more: Any) -> Document:
     at = NOW + timedelta(seconds=second)
     keep = address.shelf is Shelf.BLOCK
-    [done] = store.put("t", [Put(address=address, value={"value": text}, at=at, keep=keep, **more)])
+    [done] = store.documents.put(
+        "t", [Put(address=address, value={"value": text}, at=at, keep=keep, **more)]
+    )
     return done
 
 
 def standing(store: Store, address: Address) -> list[Document]:
-    return store.documents("t", [address])
+    return store.documents.get("t", [address])
 
 
 def test_documents_alone_are_a_tenant(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "BATCH", 4)
+    monkeypatch.setattr(pairs, "DOCUMENTS", 4)
     source, target = pair
     fill_documents(source, "only documents")
     copied, found = copy_and_verify(source, target)
@@ -104,7 +107,7 @@ def test_what_only_the_target_has_stays(pair: Pair) -> None:
     copied, found = copy_and_verify(source, target)
     assert (copied.documents, found.differences.count) == (1, 0)
     assert standing(target, SESSION) == [own]
-    source.put("t", [Discard(address=BLOCK)])
+    source.documents.put("t", [Discard(address=BLOCK)])
     copy_store(source, target)
     assert standing(target, BLOCK)
 
@@ -113,7 +116,7 @@ def test_one_made_anew_is_not_the_one_that_was_copied(pair: Pair) -> None:
     source, target = pair
     put(source, SESSION, "one")
     copy_store(source, target)
-    source.put("t", [Discard(address=SESSION)])
+    source.documents.put("t", [Discard(address=SESSION)])
     put(source, SESSION, "new", 3)
     assert copy_store(source, target).kept.count == 1
     assert copy_store(source, target, overwrite=True).documents == 1
@@ -125,7 +128,7 @@ def test_a_dry_run_and_one_tenant(pair: Pair) -> None:
     for tenant in ("a", "b"):
         fill_documents(source, tenant)
     assert copy_store(source, target, dry_run=True).documents == 2 * 3 * len(COPIED)
-    assert target.tenants() == []
+    assert target.upkeep.tenants() == []
     fill_documents(target, "b", each=1)
     before = {at: one for at, one in everything(target).documents.items() if at[0] == "b"}
     assert copy_store(source, target, tenants=["a"]).documents == 3 * len(COPIED)
@@ -142,9 +145,9 @@ def test_many_links_go_together(pair: Pair) -> None:
     add(source, *records)
     add(target, *records[:30])
     for one, other in pairwise(records):
-        source.associate("t", link(one, other))
+        source.links.associate("t", link(one, other))
     assert copy_store(source, target).links == 39
-    assert set(target.links("t")) == set(source.links("t"))
+    assert set(target.links.scan("t")) == set(source.links.scan("t"))
 
 
 def test_what_is_written_to_the_target_meanwhile_is_kept(
@@ -155,17 +158,20 @@ def test_what_is_written_to_the_target_meanwhile_is_kept(
         put(store, BLOCK, "one")
     put(source, BLOCK, "two", 1)
     put(source, SESSION, "source")
-    adopt = target.adopt
+    adopt = target.documents.adopt
 
     def overtaken(*given: Any) -> None:
-        monkeypatch.setattr(target, "adopt", adopt)
+        monkeypatch.setattr(target.documents, "adopt", adopt)
         put(target, BLOCK, "acknowledged", 2)
         put(target, SESSION, "acknowledged", 2)
         adopt(*given)
 
-    monkeypatch.setattr(target, "adopt", overtaken)
+    monkeypatch.setattr(target.documents, "adopt", overtaken)
     copied = copy_store(source, target)
     assert (copied.documents, copied.kept.count) == (0, 2)
     for address in (BLOCK, SESSION):
         assert standing(target, address)[0].value == {"value": "acknowledged"}
-    assert [one.value["value"] for one in target.editions("t", BLOCK)] == ["one", "acknowledged"]
+    assert [one.value["value"] for one in target.documents.editions("t", BLOCK)] == [
+        "one",
+        "acknowledged",
+    ]

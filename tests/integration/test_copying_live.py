@@ -12,22 +12,18 @@ import pytest
 
 from remanence.errors import StoreBusy
 from remanence.model.embedding import Fingerprint
+from remanence.model.ports.pieces import StoredPieces
+from remanence.model.ports.store import Store
+from remanence.model.progress import Progress
 from remanence.model.write import Remove
-from remanence.ports.pieces import StoredPieces
-from remanence.ports.store import Progress, Store
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.copies import Place, everything, fill, opened, places
-from remanence.testing.store_suites.making import (
-    NOW,
-    add,
-    memory,
-    pieces,
-    revise,
-    write,
-)
-from remanence.transfer import attached, entries
-from remanence.transfer.copying import copy_store
-from remanence.transfer.verifying import copy_and_verify, verify
+from remanence.store.sqlite.vectors import SqliteVectors
+from remanence.testing.store_suites.making import NOW, add, memory, pieces, revise, write
+from remanence.tools.transfer import entries, pairs
+from remanence.tools.transfer.store_copy import copy_store
+from remanence.tools.transfer.verification import copy_and_verify, verify
+from support.copies import everything, fill
+from support.places import Place, opened, places
 
 WAYS = ["sqlite to sqlite", "sqlite to postgres", "postgres to sqlite", "postgres to postgres"]
 
@@ -70,40 +66,42 @@ def test_what_comes_into_the_source_meanwhile_is_copied_too(
             if stage == "copy" and done == total and not late:
                 (new,) = add(source, memory("came late", tenant="acme"))
                 late.append(new.id)
-                source.note_feedback("acme", new.id, useful=True, query=None, at=NOW)
+                source.archive.note_feedback("acme", new.id, useful=True, query=None, at=NOW)
                 write(source, Remove(id=first), tenant="Ünï © tenant")
 
         yield report
 
     copied, found = copy_and_verify(source, target, stages=stages)
     assert (copied.memories, copied.tenants, found.differences.count) == (61, 3, 0)
-    assert target.get("acme", late)
+    assert target.archive.get("acme", late)
 
 
-class Restless(SqliteStore):
-    """A memory of it changes between the reads of its record and its pieces, so many times."""
+class RestlessVectors(SqliteVectors):
+    """A memory changes between the reads of its record and its pieces, so many times."""
 
     restless = 0
     id = ""
+    store: SqliteStore
 
     def pieces(self, fingerprint: Fingerprint, partition: int, keys: Sequence[int]) -> StoredPieces:
         if self.restless > 0:
             self.restless -= 1
             made = pieces(2, fill=self.restless % 60)
-            revise(self, self.id, text=f"change {self.restless}", pieces=made)
+            revise(self.store, self.id, text=f"change {self.restless}", pieces=made)
         return super().pieces(fingerprint, partition, keys)
 
 
 def test_a_memory_that_changes_while_it_is_read_is_not_torn(tmp_path: Path, files: Pair) -> None:
     _, target = files
-    with closing(Restless(tmp_path / "restless.db")) as source:
+    with closing(SqliteStore(tmp_path / "restless.db")) as source:
+        source.vectors = vectors = RestlessVectors(source._database)
         (record,) = add(source, memory("tea"), made=pieces(1))
-        source.id, source.restless = record.id, 4
+        vectors.store, vectors.id, vectors.restless = source, record.id, 4
         copy_store(source, target)
-        assert source.restless == 0
+        assert vectors.restless == 0
         assert everything(target) == everything(source)
-        assert len(target.history("t", record.id)) == 5
-        source.restless = 10**6
+        assert len(target.archive.history("t", record.id)) == 5
+        vectors.restless = 10**6
         with pytest.raises(StoreBusy, match=record.id):
             copy_store(source, target)
 
@@ -130,7 +128,7 @@ def test_writers_in_the_source_do_no_harm(pair: Pair, monkeypatch: pytest.Monkey
         stop.set()
         thread.join()
     for id, record in everything(target).records.items():
-        assert len(target.history(record.tenant, id)) == record.version
+        assert len(target.archive.history(record.tenant, id)) == record.version
     _, found = copy_and_verify(source, target)
     assert found.differences.count == 0
     assert replace(everything(target), order={}) == replace(everything(source), order={})
@@ -160,7 +158,7 @@ def test_long_texts_make_small_batches(files: Pair, monkeypatch: pytest.MonkeyPa
 def test_feedback_and_links_in_several_batches(
     files: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attached, "BATCH", 3)
+    monkeypatch.setattr(pairs, "LINKS", 3)
     source, target = files
     fill(source)
     for _ in range(2):

@@ -12,7 +12,7 @@ import pytest
 from remanence import Memory
 from remanence.errors import EmbedderError, ModelMissing
 from remanence.model.stats import EMBEDDER
-from remanence.testing.embeddings_server import Answer, EmbeddingsServer
+from support.embeddings_server import Answer, EmbeddingsServer
 
 TEXTS = ["Ana moved to Lisbon", "Ben plays chess on Sundays", "The parrot repeats every word"]
 

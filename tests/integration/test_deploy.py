@@ -21,9 +21,9 @@ from remanence import Memory
 from remanence.config import PREFIX, Settings
 from remanence.server.health import FRESH_S
 from remanence.server.serving import GRACE_S, LAST_S
-from remanence.testing.services.postgres import Postgres
-from remanence.testing.services.process import folder_of
 from remanence.testing.serving import serving
+from support.services.postgres import Postgres
+from support.services.process import folder_of
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

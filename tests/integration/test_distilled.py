@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from remanence import Memory
-from remanence.clock import FixedClock
+from remanence.model.clock import FixedClock
 from remanence.model.memory import MemoryRecord
 
 AT = datetime(2024, 3, 4, 10, tzinfo=UTC)
@@ -38,7 +38,7 @@ def add(memory: Memory, texts: Sequence[str], every: float = 4, **more: Any) -> 
     found = []
     for number, text in enumerate(texts):
         at = AT + timedelta(days=every * number)
-        memory._clock.at = max(memory._clock.at, at)  # type: ignore[attr-defined]
+        memory.service._clock.at = max(memory.service._clock.at, at)  # type: ignore[attr-defined]
         found.append(memory.add(text, user_id="ana", happened_at=at, **more))
     return found
 
@@ -48,7 +48,7 @@ def say(memory: Memory, texts: Sequence[str], every: float = 4) -> list[MemoryRe
 
 
 def later(memory: Memory, days: float) -> None:
-    memory._clock.at += timedelta(days=days)  # type: ignore[attr-defined]
+    memory.service._clock.at += timedelta(days=days)  # type: ignore[attr-defined]
 
 
 def night(memory: Memory, *steps: str) -> None:

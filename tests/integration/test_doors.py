@@ -13,12 +13,13 @@ import httpx
 import pytest
 
 from remanence import Memory
+from remanence.api.verbs.table import served
 from remanence.model.document import PORTABLE
-from remanence.operations.routes import routes
 from remanence.server.rest.transfers import Spool
 from remanence.testing.patience import HANG_S
 from remanence.testing.serving import Served, serving
-from remanence.transfer import export_memory
+from remanence.tools.transfer import export_memory
+from support import http
 
 MAIL, CARD = "ana.silva@example.com", "4111\u00a01111\u00a01111\u00a01111"
 PRIVATE = f"Ask {MAIL}, she pays with {CARD}."
@@ -53,7 +54,7 @@ def stored(memory: Memory) -> str:
 
 
 def post(server: Served, key: dict[str, str], path: str, body: Any) -> httpx.Response:
-    return httpx.post(server.url + path, json=body, headers=key, timeout=HANG_S)
+    return http.post(server.url + path, json=body, headers=key, timeout=HANG_S)
 
 
 FOREIGN = {"actor": "key:innocent", "source": f"mail of {MAIL}"}
@@ -114,20 +115,20 @@ WORDLESS = {
 
 def test_every_door_is_known_here() -> None:
     """A new operation that writes is either walked below or brings no words in."""
-    written = {route.operation.name for route in routes() if route.operation.writes}
+    written = {route.name for route in served() if route.writes}
     assert written == set(BODIES) | WORDLESS
 
 
 def test_no_operation_stores_anything_private_or_foreign(
     server: Served, writer: dict[str, str]
 ) -> None:
-    by_name = {route.operation.name: route for route in routes()}
+    by_name = {route.name: route for route in served()}
     for name, body in BODIES.items():
         route, given = by_name[name], dict(body) | WHO
         path = route.path
         for part in route.in_path:
             path = path.replace(f"{{{part}}}", given.pop(part))
-        answer = httpx.request(
+        answer = http.request(
             route.method, server.url + path, json=given, headers=writer, timeout=HANG_S
         )
         assert answer.status_code == 200, (name, answer.text)
@@ -177,11 +178,11 @@ def test_no_door_makes_or_cuts_the_links_by_which_erasing_finds_what_tells_of_a_
     memory.associate(told, source, type)
     memory.associate(told, source, "about")
     for params in (ends, ends | {"type": type}):
-        answer = httpx.delete(url, params=params, headers=writer, timeout=HANG_S)
+        answer = http.delete(url, params=params, headers=writer, timeout=HANG_S)
         assert answer.status_code == 422, answer.text
-    cut = httpx.delete(url, params=ends | {"type": "about"}, headers=writer, timeout=HANG_S)
+    cut = http.delete(url, params=ends | {"type": "about"}, headers=writer, timeout=HANG_S)
     assert cut.json() == {"count": 1}
-    assert memory.parts.store.pointed(memory.tenant, [told], type) == [source]
+    assert memory.parts.store.links.pointed(memory.tenant, [told], type) == [source]
 
 
 AT = "2026-05-01T10:00:00+00:00"
@@ -203,7 +204,7 @@ def imported(server: Served, key: dict[str, str], *lines: Any) -> httpx.Response
     head = {"type": "remanence-export", "version": 3, "remanence": "0.1.0"}
     body = "\n".join(json.dumps(one) for one in (head, *lines, {"type": "end"}))
     url = f"{server.url}/v1/import"
-    return httpx.post(url, content=body, headers=LINES | key, timeout=HANG_S)
+    return http.post(url, content=body, headers=LINES | key, timeout=HANG_S)
 
 
 def document(shelf: str, name: str, value: Any, **more: Any) -> dict[str, Any]:
@@ -353,17 +354,17 @@ class TestImport:
         assert answers[0].json() == answers[1].json()
         for key, text in ((ours, "ours"), (theirs, "theirs")):
             url = f"{server.url}/v1/memories/{ID % 1}"
-            assert httpx.get(url, headers=key).json()["text"] == text
+            assert http.get(url, headers=key).json()["text"] == text
         url = f"{server.url}/v1/memories/{ID % 1}"
-        changed = httpx.patch(url, json={"text": "ours anew"}, headers=ours, timeout=HANG_S)
+        changed = http.patch(url, json={"text": "ours anew"}, headers=ours, timeout=HANG_S)
         assert changed.json()["text"] == "ours anew"
-        assert httpx.get(url, headers=theirs).json()["text"] == "theirs"
+        assert http.get(url, headers=theirs).json()["text"] == "theirs"
         assert imported(server, ours, memory_line(1)).json()["skipped"] == 1
         assert not [one for one in server.memory.doctor() if one.problems]
         erase = {"authorization": f"Bearer {server.key('read', 'write', 'erase', tenant='ours')}"}
-        assert httpx.delete(url, headers=erase, timeout=HANG_S).status_code == 200
-        assert httpx.get(url, headers=ours).status_code == 404
-        assert httpx.get(url, headers=theirs).json()["text"] == "theirs"
+        assert http.delete(url, headers=erase, timeout=HANG_S).status_code == 200
+        assert http.get(url, headers=ours).status_code == 404
+        assert http.get(url, headers=theirs).json()["text"] == "theirs"
 
 
 def test_mem0s_door(server: Served, writer: dict[str, str]) -> None:

@@ -15,8 +15,8 @@ import psutil
 import pytest
 
 from remanence import AsyncMemory, Memory
-from remanence.client import AsyncRemoteMemory, RemoteMemory
-from remanence.testing.server_process import server_process
+from remanence.api.remote import AsyncRemoteMemory, RemoteMemory
+from support.server_process import server_process
 
 Open = Callable[..., Memory]
 
@@ -60,7 +60,7 @@ def test_a_dropped_memory_is_closed(
     before = held()
     memories = [opened(**settings)]
     use(memories[0])
-    known = ref(memories[0])
+    known = ref(memories[0].service)
     memories[0] = memories[0].for_tenant("other")
     gc.collect()
     assert known() is not None  # the other tenant's needs it
@@ -126,7 +126,7 @@ def test_a_child_that_drops_it_leaves_it_to_the_parent(opened: Open) -> None:
         child = os.fork()
         if child == 0:
             try:
-                memory.__dict__["_dropped"]()  # as the collector would
+                memory.service.__dict__["_dropped"]()  # as the collector would
             finally:
                 os._exit(0)
         assert os.waitpid(child, 0)[1] == 0

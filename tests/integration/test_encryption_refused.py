@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from remanence import Memory
+from remanence.backends.index.bits import BitsIndex
 from remanence.config import load_settings
-from remanence.config.keys import key_in
+from remanence.config.assembly.encryption import encrypt_store
+from remanence.config.settings import key_in
 from remanence.errors import ConfigError, StoreCorrupt, StoreError
-from remanence.index.bits import BitsIndex
 from remanence.store.sqlite import SqliteStore
 from remanence.testing.vector_index import FINGERPRINT, PieceSource, memories, queries, same
-from remanence.wiring.encrypting import encrypt_store
 
 KEY = "a key of more than 16 characters"
 INSTALL = "install apsw-sqlite3mc instead of apsw: pip uninstall apsw; pip install apsw-sqlite3mc"

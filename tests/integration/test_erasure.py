@@ -13,14 +13,13 @@ from typing import Any
 import pytest
 
 from remanence import Memory
-from remanence.clock import SystemClock
+from remanence.config.assembly import restore_store
 from remanence.errors import Conflict, InvalidInput, StoreCorrupt
-from remanence.layers.erasure import Erasures
-from remanence.layers.erasure.receipts import told_of
+from remanence.layers.erasure.receipts import Erasures, told_of
+from remanence.model.clock import SystemClock
 from remanence.model.document import Address, Put, Shelf
 from remanence.model.erasure import By, Erasure, Forgotten, Stage
 from remanence.model.scope import Reach
-from remanence.wiring import restore_store
 
 SECRET = "the zorblax is under the stairs"
 
@@ -151,7 +150,7 @@ def test_receipts_that_were_exported_protect_where_the_database_was_lost(
     if database.startswith("postgresql"):
         elsewhere = database
         with Memory(database) as memory:  # as if it were a new one
-            memory.parts.store.put(memory.tenant, _discarded(memory))
+            memory.parts.store.documents.put(memory.tenant, _discarded(memory))
     file.write_text(json.dumps([told_of(receipt)]))
     with Memory.restore(tmp_path / "copy", elsewhere, receipts=file) as memory:
         assert ids[0] not in {record.id for record in memory.find(user_id="ana")}
@@ -162,7 +161,7 @@ def _discarded(memory: Memory) -> list[Any]:
     from remanence.model.document import Discard
 
     store = memory.parts.store
-    found = [document for document, _ in store.scan_documents(memory.tenant)]
+    found = [document for document, _ in store.documents.scan(memory.tenant)]
     return [Discard(address=one.address) for one in found if one.address.shelf == "erasure"]
 
 
@@ -259,10 +258,10 @@ def test_what_servers_keep_of_answers_goes_whoever_erases(memory: Memory) -> Non
     store, at = memory.parts.store, SystemClock().now()
     for name in ("0" * 64, "job 1"):
         answer = Address(shelf=Shelf.ANSWER, name=name)
-        store.put(memory.tenant, [Put(address=answer, value={"answer": SECRET}, at=at)])
+        store.documents.put(memory.tenant, [Put(address=answer, value={"answer": SECRET}, at=at)])
     (first, *_) = fill(memory)
     memory.forget(first, erase=True)
-    assert store.shelved(Reach(tenant=memory.tenant), Shelf.ANSWER, limit=9) == []
+    assert store.documents.shelved(Reach(tenant=memory.tenant), Shelf.ANSWER, limit=9) == []
 
 
 def test_a_receipt_names_who_was_sent_texts_without_their_secrets(database: str) -> None:

@@ -11,17 +11,17 @@ import pytest
 from remanence import Memory
 from remanence.errors import Conflict
 from remanence.model.document import Put, Shelf
-from remanence.model.erasure import Asked, By
+from remanence.model.erasure import By, ErasureRequest
 from remanence.model.memory import MemoryRecord
 from remanence.model.scope import Reach
-from remanence.testing.races import (
+from remanence.testing.store_suites.making import NOW, block
+from support.races import (
     Erased,
     erased_while_another_adds,
     erased_while_another_erases,
     fill,
 )
-from remanence.testing.soak import times
-from remanence.testing.store_suites.making import NOW, block
+from support.soak import times
 
 RACES = times(100, 3)
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(times(7_200, 1_200))]
@@ -66,7 +66,7 @@ def test_it_looks_again_until_nothing_is_left(opener: Open) -> None:
             late.append(other.add("meanwhile", user_id="ana").id)
         return found
 
-    done = mine._eraser.erase(look, Asked(by=By.SCOPE, user_id="ana"))
+    done = mine.service._eraser.erase(look, ErasureRequest(by=By.SCOPE, user_id="ana"))
     assert done.receipt is not None
     assert {*late} <= {*done.receipt.ids}
     assert mine.count(user_id="ana") == 0
@@ -82,7 +82,7 @@ def test_what_comes_without_end_stays_and_the_receipt_says_so(opener: Open) -> N
         other.add("again", user_id="ana")
         return found
 
-    done = mine._eraser.erase(look, Asked(by=By.SCOPE, user_id="ana"))
+    done = mine.service._eraser.erase(look, ErasureRequest(by=By.SCOPE, user_id="ana"))
     assert done.receipt is not None
     assert "What others wrote after" in done.receipt.remains[-1]
     left = mine.find(user_id="ana")
@@ -96,17 +96,17 @@ def test_a_receipt_is_not_put_while_a_memory_is_there(opener: Open) -> None:
     store, reach = memory.parts.store, Reach(tenant=memory.tenant, user_id="ana")
     told = Put(address=block("told"), value={"x": 1}, at=NOW)
     with pytest.raises(Conflict, match="1 memories are still there"):
-        store.put(memory.tenant, [told], vacant=(reach, None))
-    assert store.shelved(Reach(tenant=memory.tenant), Shelf.BLOCK) == []
+        store.documents.put(memory.tenant, [told], vacant=(reach, None))
+    assert store.documents.shelved(Reach(tenant=memory.tenant), Shelf.BLOCK) == []
     memory.forget(id, erase=True)
-    assert len(store.put(memory.tenant, [told], vacant=(reach, None))) == 1
+    assert len(store.documents.put(memory.tenant, [told], vacant=(reach, None))) == 1
 
 
 def test_a_walk_passes_over_nothing_while_others_remove(opener: Open) -> None:
     memory, other = opener(), opener()
     ids = fill(memory, 1_200)
     reach = Reach(tenant=memory.tenant, user_id="ana")
-    walk = memory.parts.store.walk(reach)
+    walk = memory.parts.store.archive.walk(reach)
     seen = [next(walk).id]
     other.forget(ids[1:400], erase=True)
     fill(other, 5)

@@ -12,18 +12,18 @@ from uuid import uuid4
 import pytest
 
 from remanence import Memory
-from remanence.clock import FixedClock, IdMaker
 from remanence.errors import InvalidInput, NotFound
 from remanence.knowledge.facts import Facts
-from remanence.model.knowledge import Claim, Entity, Fact, Learnt, Standing, When, entity_id
+from remanence.model.clock import FixedClock, IdMaker
+from remanence.model.knowledge import Claim, Entity, Fact, Learnt, Standing, Timespan, entity_id
 from remanence.model.memory import MemoryRecord, State
+from remanence.model.ports.store import Store
 from remanence.model.scope import Reach
 from remanence.model.write import Batch, Insert, Remove, Revise
-from remanence.ports.store import Store
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.program import Program
-from remanence.testing.reaching import Afar, afar
+from support.program import Program
+from support.reaching import Afar, afar
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -117,15 +117,15 @@ class Chat:
         learnt = Learnt(memory=memory, entities=entities, claims=(claim,))
         insert = Insert(record=record)
         batch = Batch(tenant=self._tenant, at=at, actions=(insert,), learnt=(learnt,))
-        self._store.write(batch)
+        self._store.archive.write(batch)
         return memory
 
     def rest(self, memory: str, at: datetime, state: State = State.ARCHIVED) -> None:
         revise = Revise(id=memory, changes={"state": state}, verb="archive", at=at)
-        self._store.write(Batch(tenant=self._tenant, at=at, actions=(revise,)))
+        self._store.archive.write(Batch(tenant=self._tenant, at=at, actions=(revise,)))
 
     def erase(self, memory: str, at: datetime = NOW) -> None:
-        self._store.write(Batch(tenant=self._tenant, at=at, actions=(Remove(id=memory),)))
+        self._store.archive.write(Batch(tenant=self._tenant, at=at, actions=(Remove(id=memory),)))
 
 
 @pytest.fixture
@@ -157,12 +157,12 @@ class TestAdding:
 
     def test_dates_as_exact_as_they_are_given(self, facts: Facts) -> None:
         made = facts.add("Ana", "lives in", "Rome", valid_from="2010", valid_to="2014-03")
-        assert made.began == When(start=_day(2010), end=_day(2011))
-        assert made.ended == When(start=_day(2014, 3), end=_day(2014, 4))
+        assert made.began == Timespan(start=_day(2010), end=_day(2011))
+        assert made.ended == Timespan(start=_day(2014, 3), end=_day(2014, 4))
         assert (made.valid_from, made.valid_to) == (_day(2010), _day(2014, 3))
         assert made.began.precision == "year"
         there = facts.add("Bob", "lives in", "Rome", valid_from="2024-02-29")
-        assert there.began == When(start=_day(2024, 2, 29), end=_day(2024, 3, 1))
+        assert there.began == Timespan(start=_day(2024, 2, 29), end=_day(2024, 3, 1))
         local = datetime(2024, 1, 1, 1, tzinfo=timezone(timedelta(hours=1)))
         assert facts.add("Eva", "lives in", "Rome", valid_from=local).valid_from == _day(2024)
 
@@ -174,7 +174,7 @@ class TestAdding:
         assert known.kind == "gossip"
         assert facts.add("Ana", "founded", "acme").object == "Acme"
         given = facts.add("Rover", "is", "a dog", subject_type="animal", object_type="species")
-        types = {one.name: one.type for one in store.entities(Reach(tenant=tenant))}
+        types = {one.name: one.type for one in store.knowledge.entities(Reach(tenant=tenant))}
         assert types["Ana"] == "person"
         assert types["Acme"] == "organisation"
         assert (types["Rover"], types["a dog"]) == ("animal", "species")
@@ -184,7 +184,7 @@ class TestAdding:
         facts.add("Ana", "lives in", "Lisbon")
         facts.add("Bob", "likes", "Lisbon")
         facts.add("Lisbon", "is", "sunny")
-        types = {one.name: one.type for one in store.entities(Reach(tenant=tenant))}
+        types = {one.name: one.type for one in store.knowledge.entities(Reach(tenant=tenant))}
         assert types["Lisbon"] == "place"
 
     def test_a_source_is_a_memory_of_that_user(self, facts: Facts, chat: Chat) -> None:
@@ -353,7 +353,7 @@ class TestCorrecting:
         made = facts.add("Ana", "sponsors", "FC Rome", object_type="club")
         right = facts.correct(made.id, object="FC Oslo")
         assert right.object_id == entity_id(None, "FC Oslo")
-        types = {one.name: one.type for one in store.entities(Reach(tenant=tenant))}
+        types = {one.name: one.type for one in store.knowledge.entities(Reach(tenant=tenant))}
         assert types["FC Oslo"] == "club"
         assert facts.correct(facts.add("Ana", "age", "34").id, object="35").object_id is None
 
@@ -410,7 +410,7 @@ class TestRetracting:
         facts.retract(made.id)
         gone = facts.retract(made.id, erase=True)
         assert gone.standing is Standing.RETRACTED
-        assert list(store.scan_knowledge(tenant)) == []
+        assert list(store.knowledge.scan(tenant)) == []
         with pytest.raises(NotFound, match="no fact"):
             facts.get(made.id)
 
@@ -423,7 +423,7 @@ class TestRetracting:
         assert facts.get(second.id).standing is Standing.ENDED
         facts.add("Ana", "likes", "coffee")
         facts.retract(second.id, erase=True)
-        told = repr(list(store.scan_knowledge(tenant)))
+        told = repr(list(store.knowledge.scan(tenant)))
         assert "Quuxville" not in told
         assert "wibble" not in told
         assert [one.object for one in facts.find()] == ["coffee"]
@@ -682,7 +682,7 @@ STATING = """
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from remanence.clock import FixedClock, IdMaker
+from remanence.model.clock import FixedClock, IdMaker
 from remanence.knowledge.facts import Facts
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore

@@ -11,18 +11,21 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
+from remanence.backends.index.chroma import ChromaEngine
+from remanence.backends.index.qdrant import QdrantEngine
+from remanence.backends.index.remote import Engine, FollowingIndex, Points
+from remanence.backends.index.remote.engine import points_of
 from remanence.errors import Closed, IndexUnavailable
-from remanence.index.chroma import ChromaEngine, ChromaIndex
-from remanence.index.follower import Engine, FollowingIndex, Points
-from remanence.index.follower.engine import points_of
-from remanence.index.qdrant import QdrantEngine, QdrantIndex
-from remanence.ports.store import Store
+from remanence.model.ports.store import Store
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.following import (
+from remanence.testing.patience import HANG_S
+from remanence.testing.store_suites.making import partition_of, revise
+from support.following import (
     DIMENSION,
     FINGERPRINT,
     erase,
+    followed,
     held,
     keys_of,
     patiently,
@@ -31,9 +34,7 @@ from remanence.testing.following import (
     until,
     vectors,
 )
-from remanence.testing.patience import HANG_S
-from remanence.testing.program import Program
-from remanence.testing.store_suites.making import partition_of, revise
+from support.program import Program
 
 ENGINES = ("qdrant", "chroma")
 FAR = 700  # more than a search applies itself
@@ -41,7 +42,7 @@ Open = Callable[[], FollowingIndex]
 
 FOLLOWER = """
 import sys
-from remanence.testing.following import FINGERPRINT, erase, patiently, put, vectors
+from support.following import (FINGERPRINT, erase, followed, patiently, put, vectors)
 from remanence.testing.patience import HANG_S
 from remanence.testing.store_suites.making import partition_of
 if sys.argv[1].startswith("postgresql://"):
@@ -49,13 +50,13 @@ if sys.argv[1].startswith("postgresql://"):
 else:
     from remanence.store.sqlite import SqliteStore as Opened
 if sys.argv[2] == "qdrant":
-    from remanence.index.qdrant import QdrantIndex as Index
+    from remanence.backends.index.qdrant import QdrantEngine as Engine
     where = [sys.argv[3]]
 else:
-    from remanence.index.chroma import ChromaIndex as Index
+    from remanence.backends.index.chroma import ChromaEngine as Engine
     where = sys.argv[3]
 store = Opened(sys.argv[1])
-index = Index(store, FINGERPRINT, where, timeout_s=HANG_S, small=0)
+index = followed(store, Engine(where, timeout_s=HANG_S))
 partition = partition_of(store)
 for n in range(12):
     rows = vectors(6, int(sys.argv[4]) * 1000 + n)
@@ -99,9 +100,9 @@ def open_index(store: Store, kind: str, address: str) -> Iterator[Open]:
 
     def open_index() -> FollowingIndex:
         opened.append(
-            QdrantIndex(store, FINGERPRINT, [address], timeout_s=HANG_S, small=0)
+            followed(store, QdrantEngine([address], timeout_s=HANG_S))
             if kind == "qdrant"
-            else ChromaIndex(store, FINGERPRINT, address, timeout_s=HANG_S, small=0)
+            else followed(store, ChromaEngine(address, timeout_s=HANG_S))
         )
         return opened[-1]
 
@@ -137,7 +138,7 @@ def _none() -> Points:
 
 
 def _points(store: Store, partition: int) -> Points:
-    return points_of(store.scan_vectors(FINGERPRINT, partition), DIMENSION)
+    return points_of(store.vectors.scan(FINGERPRINT, partition), DIMENSION)
 
 
 @contextmanager
@@ -145,7 +146,7 @@ def held_back(store: Store, index: FollowingIndex, partition: int) -> Iterator[N
     """Nobody can bring the partition up to date meanwhile."""
     with ExitStack() as tried:
         name = f"follow:{index.collection}:{partition}"
-        until(lambda: tried.enter_context(store.alone(name)))
+        until(lambda: tried.enter_context(store.upkeep.alone(name)))
         yield
 
 
@@ -182,7 +183,7 @@ def test_what_the_engine_has_yet_to_hear_of_is_found_all_the_same(
         erase(store, [record])
         assert key not in index.nearest(partition, vectors(1, 2)[0], 5).keys
         assert engine.position(partition) == at
-    until(lambda: engine.position(partition) == store.position(partition))
+    until(lambda: engine.position(partition) == store.recall.position(partition))
 
 
 def test_a_little_behind_it_answers_with_what_is_new(store: Store, open_index: Open) -> None:
@@ -206,7 +207,7 @@ def test_the_next_run_goes_on_from_the_position(
     put(store, vectors(20, 2))
     assert engine.position(partition) is not None
     assert len(open_index().nearest(partition, vectors(1, 2)[0], 5).keys) == 5
-    until(lambda: engine.position(partition) == store.position(partition))
+    until(lambda: engine.position(partition) == store.recall.position(partition))
     assert held(engine, partition) == stored(store, partition)
 
 
@@ -272,7 +273,7 @@ def test_what_others_write_is_followed_in_the_background(
 ) -> None:
     _, partition = filled(store, open_index, 5)
     put(store, vectors(5, 2))
-    until(lambda: engine.position(partition) == store.position(partition))
+    until(lambda: engine.position(partition) == store.recall.position(partition))
     assert held(engine, partition) == stored(store, partition)
 
 
@@ -316,7 +317,7 @@ def test_a_forked_child_follows_by_itself(store: Store, open_index: Open, engine
             put(store, row[None])
             done = patiently(index, partition, row, 1).scores[0] > 0.99
             put(store, -row[None])
-            until(lambda: engine_position(index, partition) == store.position(partition))
+            until(lambda: engine_position(index, partition) == store.recall.position(partition))
             os._exit(0 if done else 3)
         except BaseException:
             os._exit(4)
@@ -344,12 +345,12 @@ def test_very_long_memories_reach_qdrant(qdrant_url: str) -> None:
 SECOND = """
 import sys
 from remanence.errors import IndexUnavailable
-from remanence.index.chroma import ChromaIndex
+from remanence.backends.index.chroma import ChromaEngine
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.following import FINGERPRINT, patiently, vectors
+from support.following import followed, patiently, vectors
 from remanence.testing.store_suites.making import partition_of
 store = SqliteStore(sys.argv[1])
-index = ChromaIndex(store, FINGERPRINT, sys.argv[2], small=0)
+index = followed(store, ChromaEngine(sys.argv[2]))
 try:
     index.nearest(partition_of(store), vectors(1, 1)[0], 5)
 except IndexUnavailable as error:
@@ -365,7 +366,7 @@ store.close()
 def test_a_chroma_folder_serves_one_process_and_then_the_next(tmp_path: Path) -> None:
     database, folder = str(tmp_path / "memory.db"), str(tmp_path / "chroma")
     store = SqliteStore(database)
-    index = ChromaIndex(store, FINGERPRINT, folder, small=0)
+    index = followed(store, ChromaEngine(folder))
     put(store, vectors(20, 1))
     patiently(index, partition_of(store), vectors(1, 1)[0], 5)
     with Program(SECOND, database, folder) as other:

@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 
+from remanence.consolidation.retention.forecast import forecast
+from remanence.consolidation.retention.steps import Erasing, Forgetting
 from remanence.errors import InvalidInput
 from remanence.layers.cleanup import believed
+from remanence.memories.lineage import MERGED_INTO, SUMMARISES
 from remanence.model.memory import Association, Kind, MemoryRecord, State
+from remanence.model.ports.store import Store
 from remanence.model.scope import Reach
 from remanence.model.sleep import ForgetPolicy, Night, Plan, SleepPolicy
 from remanence.model.write import Batch, Remove, Revise
-from remanence.ports.store import Store
-from remanence.remember.lineage import MERGED_INTO, SUMMARISES
-from remanence.sleep.forgetting import Erasing, Forgetting, forecast
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
 from remanence.testing.store_suites.making import add, memory, revise, texts, write
@@ -46,8 +47,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
         return
     store = request.getfixturevalue("server")
     yield store
-    for tenant in store.tenants():
-        gone = [Remove(id=record.id) for _, record in store.scan(tenant)]
+    for tenant in store.upkeep.tenants():
+        gone = [Remove(id=record.id) for _, record in store.archive.scan(tenant)]
         write(store, *gone, tenant=tenant)
 
 
@@ -64,15 +65,15 @@ def slight(text: str, days: float = 60, **fields: Any) -> MemoryRecord:
 
 def do(store: Store, plan: Plan) -> None:
     actions = tuple(action for deed in plan.deeds for action in deed.actions)
-    store.write(Batch(tenant="t", at=NOW, actions=actions))
+    store.archive.write(Batch(tenant="t", at=NOW, actions=actions))
 
 
 def planned(store: Store, plan: Plan) -> list[str]:
-    return texts(store.get("t", [deed.about[0] for deed in plan.deeds]))
+    return texts(store.archive.get("t", [deed.about[0] for deed in plan.deeds]))
 
 
 def use(store: Store, record: MemoryRecord, times: int, days: float = 0) -> None:
-    store.note_uses("t", [(record.id, NOW - timedelta(days=days))] * times)
+    store.archive.note_uses("t", [(record.id, NOW - timedelta(days=days))] * times)
 
 
 def test_what_is_slight_old_and_hardly_used_fades(store: Store) -> None:
@@ -106,13 +107,13 @@ def test_what_is_slight_old_and_hardly_used_fades(store: Store) -> None:
     assert plan.takes == len(expected)
     do(store, plan)
     assert not Forgetting(store).plan(night()).deeds
-    (last,) = store.history("t", records[0].id)[1:]
+    (last,) = store.archive.history("t", records[0].id)[1:]
     assert (last.verb, last.actor, last.at) == ("faded", "sleep", NOW)
     assert last.reason == (
         "strength 0.002 (importance 0.05, 60 days untouched, uses 0) is below 0.1"
     )
-    assert store.count(EVERYBODY) == len(records)
-    assert store.get("t", [records[0].id])[0].state == State.ARCHIVED
+    assert store.archive.count(EVERYBODY) == len(records)
+    assert store.archive.get("t", [records[0].id])[0].state == State.ARCHIVED
 
 
 def test_a_run_reaches_as_far_as_it_is_told(store: Store) -> None:
@@ -191,7 +192,7 @@ def test_a_jump_of_the_clock_forgets_and_erases_nothing(
     Erasing(store, erased.extend).run(night(policy, now=wrong))
     assert erased == []
     try:
-        now = believed(wrong, lambda where: store.count(EVERYBODY, where))
+        now = believed(wrong, lambda where: store.archive.count(EVERYBODY, where))
     except InvalidInput:
         assert jump > timedelta(0)
         return
@@ -236,8 +237,8 @@ def test_what_sleep_archived_long_ago_is_erased_if_the_policy_says_so(store: Sto
     link = Association(
         source=summary.id, target=exempt[3].id, type=SUMMARISES, strength=1.0, created_at=then
     )
-    store.associate("t", link)
-    everything = store.count(EVERYBODY)
+    store.links.associate("t", link)
+    everything = store.archive.count(EVERYBODY)
     step = erasing(store)
     assert step.run(night()).counts == {"erased": 0}
     assert step.foresee(night()).notes == ("the policy erases nothing by itself",)
@@ -248,8 +249,8 @@ def test_what_sleep_archived_long_ago_is_erased_if_the_policy_says_so(store: Sto
     done = step.run(night(policy), lambda *at: calls.append(at))
     assert done.counts == {"erased": 1, "capped": 0}
     assert calls == [(1, 1)]
-    assert store.count(EVERYBODY) == everything - 1
-    assert not store.get("t", [records["faded"].id])
+    assert store.archive.count(EVERYBODY) == everything - 1
+    assert not store.archive.get("t", [records["faded"].id])
     assert step.run(night(policy)).counts == {"erased": 0, "capped": 0}
     assert step.undo(night(policy)) == 0
 
@@ -265,13 +266,13 @@ def test_what_stands_for_a_protected_memory_stays(store: Store, protected: dict[
         link = Association(
             source=one.id, target=record.id, type=MERGED_INTO, strength=1.0, created_at=NOW
         )
-        store.associate("t", link)
+        store.links.associate("t", link)
     assert planned(store, Forgetting(store).plan(night())) == ["plain"]
     assert [one.excerpt for one in forecast(store, night()).first] == ["plain"]
     write(store, *(_fade(record, NOW - timedelta(days=100)) for record in (faded, plain)))
     policy = SleepPolicy(cap=1, forget=ForgetPolicy(erase_after_days=30))
     assert erasing(store).run(night(policy)).counts["erased"] == 1
-    assert texts(store.get("t", [standing.id, faded.id, plain.id])) == ["standing", "faded"]
+    assert texts(store.archive.get("t", [standing.id, faded.id, plain.id])) == ["standing", "faded"]
 
 
 def test_a_run_erases_no_more_than_its_share(store: Store) -> None:
@@ -282,7 +283,7 @@ def test_a_run_erases_no_more_than_its_share(store: Store) -> None:
     step = erasing(store)
     assert step.foresee(night(policy)).alarm is not None
     assert [step.run(night(policy)).counts["erased"] for _ in range(3)] == [3, 3, 3]
-    assert store.count(EVERYBODY) == 21
+    assert store.archive.count(EVERYBODY) == 21
     mine = night(SleepPolicy(cap=1, forget=policy.forget), user_id="u1")
     assert step.run(mine).counts == {"erased": 10, "capped": 0}
     none = SleepPolicy(cap=0, forget=policy.forget)

@@ -19,19 +19,19 @@ from xml.etree import ElementTree as Xml
 import pytest
 
 from remanence import Memory
-from remanence.clock import FixedClock, IdMaker
 from remanence.errors import InvalidInput, NotFound, RemanenceError
 from remanence.knowledge.facts import Facts
 from remanence.knowledge.graph import Graph
-from remanence.model.graph import Subgraph, Turn
+from remanence.model.clock import FixedClock, IdMaker
+from remanence.model.graph import Subgraph, TimelineTurn
 from remanence.model.knowledge import Claim, Entity, Learnt, Standing, entity_id
 from remanence.model.memory import MemoryRecord, State
+from remanence.model.ports.store import Store
 from remanence.model.scope import Reach
 from remanence.model.write import Batch, Insert, Remove, Revise
-from remanence.ports.store import Store
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.reaching import Afar, afar
+from support.reaching import Afar, afar
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -106,7 +106,7 @@ def remember(store: Store, tenant: str, clock: Ticking) -> Remember:
         record = MemoryRecord(id=str(new_id()), text=text, tenant=tenant, **times, **scope)
         learnt = (learnt_of(record, names, says),)
         actions = (Insert(record=record),)
-        store.write(Batch(tenant=tenant, at=moment, actions=actions, learnt=learnt))
+        store.archive.write(Batch(tenant=tenant, at=moment, actions=actions, learnt=learnt))
         return record.id
 
     return remembered
@@ -243,7 +243,7 @@ class TestEntities:
         assert graph.erase("Annie") > 0
         assert {one.name for one in graph.entities()} == {"tea"}
         assert graph.get("tea").relations == ()
-        assert [one.id for one in store.get(tenant, [memory])] == [memory]
+        assert [one.id for one in store.archive.get(tenant, [memory])] == [memory]
 
 
 class TestRelations:
@@ -364,12 +364,12 @@ class TestMemories:
         noted = graph.observe("Ana", "seen at the harbour", source=new)
         assert noted.observations[0].source == new
         assert graph.get("Ana").relations[0].sources == (new,)
-        store.write(Batch(tenant=tenant, at=NOW, actions=(Remove(id=new),)))
+        store.archive.write(Batch(tenant=tenant, at=NOW, actions=(Remove(id=new),)))
         assert edges(graph.neighbours("Ana")) == {("Ana", "lives in", "Porto")}
         assert graph.get("Ana").observations == ()
         with pytest.raises(NotFound):
             graph.get("Lisbon")
-        store.write(Batch(tenant=tenant, at=NOW, actions=(Remove(id=old),)))
+        store.archive.write(Batch(tenant=tenant, at=NOW, actions=(Remove(id=old),)))
         assert graph.entities() == []
 
     def test_an_archived_memory_rests(
@@ -379,7 +379,7 @@ class TestMemories:
         for state, held in ((State.ARCHIVED, 0), (State.ACTIVE, 1)):
             changes = {"state": state}
             action = Revise(id=memory, changes=changes, verb="update", at=clock.now())
-            store.write(Batch(tenant=tenant, at=clock.now(), actions=(action,)))
+            store.archive.write(Batch(tenant=tenant, at=clock.now(), actions=(action,)))
             assert len(graph.get("Ana").relations) == held
             assert graph.get("Ana").mentions == held
 
@@ -581,9 +581,9 @@ class TestWalks:
         graph.observe("Ana", "likes tea")
         told = graph.timeline("Ana")
         assert [(one.turn, one.fact.object) for one in told] == [
-            (Turn.BEGAN, "Acme"),
-            (Turn.ENDED, "Acme"),
-            (Turn.NOTED, "likes tea"),
+            (TimelineTurn.BEGAN, "Acme"),
+            (TimelineTurn.ENDED, "Acme"),
+            (TimelineTurn.NOTED, "likes tea"),
         ]
         assert graph.timeline("Ana", as_of=NOW - 6 * DAY) == told[:1]
         assert graph.timeline("Ana", limit=1) == told[2:]
@@ -786,11 +786,11 @@ class TestViews:
     ) -> None:
         graph.relate("Ana", "likes", "tea")
         reach = Reach(tenant=tenant)
-        view = graph._view(reach)
-        assert graph._view(reach) is view
-        assert graph._view(reach, NOW) is graph._view(reach, NOW)
+        view = graph._views.view(reach)
+        assert graph._views.view(reach) is view
+        assert graph._views.view(reach, as_of=NOW) is graph._views.view(reach, as_of=NOW)
         graph.observe("Ana", "x")
-        assert graph._view(reach) is not view
+        assert graph._views.view(reach) is not view
 
     def test_another_graph_on_the_store_sees_it_at_once(
         self, graph: Graph, store: Store, tenant: str, clock: Ticking

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from remanence import InvalidInput, Memory
 from remanence.cli.app import app
-from remanence.transfer import GraphImported, import_graph
+from remanence.tools.transfer import GraphImported, import_graph
 
 LINES = [
     {

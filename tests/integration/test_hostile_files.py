@@ -14,7 +14,7 @@ import pytest
 
 from remanence import Memory, RemanenceError
 from remanence.errors import ConfigError, InvalidInput, StoreCorrupt, StoreError
-from remanence.transfer import import_chat
+from remanence.tools.transfer import import_chat
 
 TEXTS = [
     f"Note {n}: the parrot of house {n} speaks of the sea and of the weather" for n in range(80)

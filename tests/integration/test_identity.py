@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from remanence.knowledge.identity import Identity, groups
 from remanence.model.knowledge import Claim, Entity, entity_id
+from remanence.model.ports.store import Store
 from remanence.model.predicates import SAME_AS
 from remanence.model.scope import Reach
-from remanence.ports.store import Store
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
 
@@ -70,9 +70,9 @@ def test_the_same_as_from_everything(store: Store, there: set[str], said: Sequen
     entities = [entity(name) for name in sorted(there)]
     ids = {one.id for one in entities}
     claims = [one for one in said if {one.subject, one.object} <= ids]
-    store.know(tenant, entities, claims)
+    store.knowledge.know(tenant, entities, claims)
     expected = groups(entities, claims)
-    identity, reach = Identity(store, tenant), Reach(tenant=tenant)
+    identity, reach = Identity(store.knowledge, tenant), Reach(tenant=tenant)
     for one in entities:
         found = identity.resolve(reach, one.name)
         group = {id for id, leader in expected.items() if leader == expected[one.id]}
@@ -85,27 +85,27 @@ def test_the_same_as_from_everything(store: Store, there: set[str], said: Sequen
 
 
 def test_names_and_aliases(store: Store, tenant: str) -> None:
-    store.know(tenant, [entity("Ana"), entity("Ana Souza"), entity("Dr. Ana Souza")])
-    found = Identity(store, tenant).resolve(Reach(tenant=tenant), "ANA")
+    store.knowledge.know(tenant, [entity("Ana"), entity("Ana Souza"), entity("Dr. Ana Souza")])
+    found = Identity(store.knowledge, tenant).resolve(Reach(tenant=tenant), "ANA")
     assert (found.name, found.aliases) == ("Dr. Ana Souza", ("Ana Souza", "Ana"))
     assert found.ids[0] == found.id == entity_id(None, "Dr. Ana Souza")
 
 
 def test_a_name_nobody_has_means_the_one_it_can_mean(store: Store, tenant: str) -> None:
-    store.know(tenant, [entity("Ana Souza")])
-    identity, reach = Identity(store, tenant), Reach(tenant=tenant)
+    store.knowledge.know(tenant, [entity("Ana Souza")])
+    identity, reach = Identity(store.knowledge, tenant), Reach(tenant=tenant)
     for name in ("ana", "Dr. Ana Souza", "ana  souza"):
         assert identity.resolve(reach, name).name == "Ana Souza"
     nobody = identity.resolve(reach, "Bob")
     assert (nobody.ids, nobody.name) == ((), "Bob")
-    store.know(tenant, [entity("Ana Lima")])
+    store.knowledge.know(tenant, [entity("Ana Lima")])
     assert identity.resolve(reach, "Ana").ids == ()
 
 
 def test_users_and_what_is_shared(store: Store, tenant: str) -> None:
     own, shared, other = entity("Acme", "u"), entity("Acme"), entity("Acme", "v")
-    store.know(tenant, [own, shared, other])
-    identity = Identity(store, tenant)
+    store.knowledge.know(tenant, [own, shared, other])
+    identity = Identity(store.knowledge, tenant)
     assert identity.resolve(Reach(tenant=tenant, user_id="u"), "Acme").ids == (own.id,)
     both = identity.resolve(Reach(tenant=tenant, user_id="u", include_shared=True), "Acme")
     assert both.ids == (own.id, shared.id)
@@ -114,14 +114,16 @@ def test_users_and_what_is_shared(store: Store, tenant: str) -> None:
 
 
 def test_many_of_one_first_name_are_not_one(store: Store, tenant: str) -> None:
-    store.know(tenant, [entity("Ana"), *(entity(f"Ana {number}") for number in range(150))])
-    found = Identity(store, tenant).resolve(Reach(tenant=tenant), "Ana")
+    store.knowledge.know(
+        tenant, [entity("Ana"), *(entity(f"Ana {number}") for number in range(150))]
+    )
+    found = Identity(store.knowledge, tenant).resolve(Reach(tenant=tenant), "Ana")
     assert found.ids == (entity_id(None, "Ana"),)
 
 
 def test_no_pattern_in_a_name(store: Store, tenant: str) -> None:
-    store.know(tenant, [entity("Ana Souza"), entity("% Souza"), entity("_na")])
-    identity, reach = Identity(store, tenant), Reach(tenant=tenant)
+    store.knowledge.know(tenant, [entity("Ana Souza"), entity("% Souza"), entity("_na")])
+    identity, reach = Identity(store.knowledge, tenant), Reach(tenant=tenant)
     assert identity.resolve(reach, "%").name == "% Souza"
     assert identity.resolve(reach, "_na").name == "_na"
     assert identity.resolve(reach, "___").ids == ()

@@ -11,14 +11,16 @@ from typing import Any
 import httpx
 import pytest
 
-from remanence import deadline
+from remanence.api.memory import Memory
+from remanence.api.service import MemoryService
 from remanence.errors import Cancelled
-from remanence.memory import Memory
+from remanence.model import deadline
 from remanence.model.document import Shelf
 from remanence.model.scope import Reach
 from remanence.server import jobs
 from remanence.testing.patience import HANG_S, until
 from remanence.testing.serving import Served, serving
+from support import http
 
 ASYNC = {"prefer": "respond-async"}
 LINES = {"content-type": "application/x-ndjson"}
@@ -39,7 +41,7 @@ def served(database: str) -> Iterator[Served]:
 
 @pytest.fixture
 def client(served: Served) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=served.url, timeout=HANG_S) as client:
+    with http.Client(base_url=served.url, timeout=HANG_S) as client:
         yield client
 
 
@@ -48,15 +50,15 @@ class Held:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
         self.began, self.go_on = threading.Event(), threading.Event()
-        before = getattr(Memory, name)
+        before = getattr(MemoryService, name)
 
-        def held(memory: Memory, *given: Any, **named: Any) -> Any:
+        def held(memory: MemoryService, *given: Any, **named: Any) -> Any:
             self.began.set()
             while not self.go_on.wait(0.01):
                 deadline.check()
             return before(memory, *given, **named)
 
-        monkeypatch.setattr(Memory, name, held)
+        monkeypatch.setattr(MemoryService, name, held)
 
 
 def ended(client: httpx.Client, id: str) -> dict[str, Any]:
@@ -117,14 +119,14 @@ def test_a_cancelled_erasure_takes_no_more_later(
     memory = served.memory
     for n in range(3):
         memory.add(f"Ana sails {n}", user_id="ana")
-    end, store = deadline.Deadline(), memory.parts.store
+    end, documents = deadline.Deadline(), memory.parts.store.documents
 
     def put(*given: Any, **named: Any) -> Any:
-        made = type(store).put(store, *given, **named)
+        made = type(documents).put(documents, *given, **named)
         end.cancel()
         return made
 
-    monkeypatch.setattr(store, "put", put)
+    monkeypatch.setattr(documents, "put", put)
     with pytest.raises(Cancelled, match="stays"), deadline.within(end):
         memory.forget(user_id="ana", erase=True)
     monkeypatch.undo()
@@ -156,7 +158,7 @@ def test_a_job_that_fails_says_why(client: httpx.Client) -> None:
 
 def test_what_may_not_be_done_is_refused_before_it_is_a_job(served: Served) -> None:
     key = served.key("read")
-    with httpx.Client(base_url=served.url, headers={"authorization": f"Bearer {key}"}) as reader:
+    with http.Client(base_url=served.url, headers={"authorization": f"Bearer {key}"}) as reader:
         assert reader.post("/v1/memories", json={"text": "x"}, headers=ASYNC).status_code == 403
         assert reader.get("/v1/jobs").json() == {"jobs": []}
 
@@ -173,7 +175,7 @@ def test_an_answer_is_for_who_may_read(served: Served, client: httpx.Client) -> 
 
     def asked(who: str, method: str = "GET") -> httpx.Response:
         headers = {"authorization": f"Bearer {keys[who]}"}
-        return httpx.request(method, f"{served.url}/v1/jobs/{id}", headers=headers, timeout=HANG_S)
+        return http.request(method, f"{served.url}/v1/jobs/{id}", headers=headers, timeout=HANG_S)
 
     assert asked("reads").json()["result"]["memories"]
     assert asked("writes").status_code == asked("other").status_code == 404
@@ -203,12 +205,12 @@ def test_another_process_sees_and_cancels_a_job(
         serving(Memory(database, embedder="none")) as one,
         serving(Memory(database, embedder="none")) as two,
     ):
-        begun = httpx.post(f"{one.url}/v1/admin/reembed", json={}, headers=ASYNC)
+        begun = http.post(f"{one.url}/v1/admin/reembed", json={}, headers=ASYNC)
         assert held.began.wait(HANG_S)
         path = f"/v1/jobs/{begun.json()['id']}"
-        assert httpx.get(two.url + path, timeout=HANG_S).json()["state"] == "running"
-        assert httpx.delete(two.url + path, timeout=HANG_S).json()["cancelling"]
-        with httpx.Client(base_url=two.url, timeout=HANG_S) as other:
+        assert http.get(two.url + path, timeout=HANG_S).json()["state"] == "running"
+        assert http.delete(two.url + path, timeout=HANG_S).json()["cancelling"]
+        with http.Client(base_url=two.url, timeout=HANG_S) as other:
             assert ended(other, begun.json()["id"])["state"] == "cancelled"
 
 
@@ -217,16 +219,16 @@ def test_a_job_under_way_is_interrupted_when_the_server_ends(
 ) -> None:
     held = Held(monkeypatch, "reembed")
     with serving(Memory(database, embedder="none")) as server:
-        begun = httpx.post(f"{server.url}/v1/admin/reembed", json={}, headers=ASYNC)
+        begun = http.post(f"{server.url}/v1/admin/reembed", json={}, headers=ASYNC)
         assert held.began.wait(HANG_S)
     with serving(Memory(database, embedder="none")) as server:
-        found = httpx.get(f"{server.url}/v1/jobs/{begun.json()['id']}", timeout=HANG_S).json()
+        found = http.get(f"{server.url}/v1/jobs/{begun.json()['id']}", timeout=HANG_S).json()
     assert found["state"] == "interrupted"
 
 
 def _header() -> bytes:
     with serving() as other:
-        return httpx.get(f"{other.url}/v1/export").content.split(b"\n")[0] + b"\n"
+        return http.get(f"{other.url}/v1/export").content.split(b"\n")[0] + b"\n"
 
 
 def test_why_anothers_job_failed_is_for_who_may_read(served: Served, client: httpx.Client) -> None:
@@ -273,5 +275,5 @@ def test_no_key_crowds_out_the_jobs_of_others_or_fills_the_store(
     assert [one["id"] for one in listed] == made[:-5:-1]
     assert client.get(f"/v1/jobs/{made[0]}", headers=writer).status_code == 404
     store, reach = served.memory.parts.store, Reach(tenant=served.memory.tenant)
-    answers = list(store.walk_shelf(reach, Shelf.ANSWER))
+    answers = list(store.documents.walk_shelf(reach, Shelf.ANSWER))
     assert len(answers) == len(listed) + 1

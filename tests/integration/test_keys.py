@@ -14,19 +14,18 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from remanence.clock import FixedClock, SystemClock
+from remanence.api.verb import Grant
 from remanence.config import load_settings
+from remanence.config.assembly import open_store
 from remanence.errors import Conflict, InvalidInput, NotFound, Unauthenticated
-from remanence.operations.routes import Grant
-from remanence.ports.store import Store
+from remanence.model.clock import FixedClock, SystemClock
+from remanence.model.ports.store import Store
+from remanence.server.access.caller import KEYS
 from remanence.server.access.gate import Gate
-from remanence.server.access.key import Key
-from remanence.server.access.keys import FRESH_S, HELD, Keys
-from remanence.server.access.names import KEYS
+from remanence.server.access.keys import FRESH_S, HELD, Key, Keys
 from remanence.testing.patience import until
-from remanence.testing.services.postgres import Databases
-from remanence.transfer.copying import copy_store
-from remanence.wiring import open_store
+from remanence.tools.transfer.store_copy import copy_store
+from support.services.postgres import Databases
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -63,7 +62,7 @@ def clock() -> FixedClock:
 
 @pytest.fixture
 def keys(store: Store, clock: FixedClock) -> Keys:
-    return Keys(store, clock)
+    return Keys(store.documents, clock)
 
 
 def made(keys: Keys, **wanted: Any) -> tuple[Key, str]:
@@ -207,9 +206,12 @@ def test_revoked_here_at_once_and_twice_is_once(keys: Keys, clock: FixedClock) -
 
 def test_revocation_is_seen_elsewhere_by_the_clock(place: str, store: Store) -> None:
     ticks = Ticks()
-    here, there = Keys(store, SystemClock()), open_store(load_settings({"database": place}))
+    here, there = (
+        Keys(store.documents, SystemClock()),
+        open_store(load_settings({"database": place})),
+    )
     try:
-        other = Keys(there, SystemClock(), monotonic=ticks)
+        other = Keys(there.documents, SystemClock(), monotonic=ticks)
         key, text = here.create("laptop", tenant="acme", grants=["read"])
         assert other.caller(text) is not None
         here.revoke(key.prefix)
@@ -222,9 +224,12 @@ def test_revocation_is_seen_elsewhere_by_the_clock(place: str, store: Store) -> 
 
 
 def test_revocation_is_seen_elsewhere_without_being_told(place: str, store: Store) -> None:
-    here, there = Keys(store, SystemClock()), open_store(load_settings({"database": place}))
+    here, there = (
+        Keys(store.documents, SystemClock()),
+        open_store(load_settings({"database": place})),
+    )
     try:
-        other = Keys(there, SystemClock())
+        other = Keys(there.documents, SystemClock())
         key, text = here.create("laptop", tenant="acme", grants=["read"])
         assert other.caller(text) is not None
         here.revoke(key.prefix)
@@ -235,8 +240,8 @@ def test_revocation_is_seen_elsewhere_without_being_told(place: str, store: Stor
 
 def test_once_there_was_a_key_one_is_needed(store: Store, clock: FixedClock) -> None:
     ticks = Ticks()
-    keys = Keys(store, clock)
-    server = Keys(store, clock, monotonic=ticks)
+    keys = Keys(store.documents, clock)
+    server = Keys(store.documents, clock, monotonic=ticks)
     gate = Gate("default", server)
     assert gate.admit({}) is gate.local
     key, text = made(keys)
@@ -246,7 +251,7 @@ def test_once_there_was_a_key_one_is_needed(store: Store, clock: FixedClock) -> 
     assert gate.admit({"authorization": f"Bearer {text}"}).tenant == "acme"
     keys.revoke(key.prefix)
     ticks.at += FRESH_S
-    for again in (gate, Gate("default", Keys(store, clock))):
+    for again in (gate, Gate("default", Keys(store.documents, clock))):
         with pytest.raises(Unauthenticated):
             again.admit({})
         with pytest.raises(Unauthenticated, match="unknown, expired or revoked"):
@@ -292,7 +297,7 @@ def test_listed_by_tenant_the_oldest_first(keys: Keys, clock: FixedClock) -> Non
 def test_what_cannot_be_accepted(tmp_path: Path, wrong: dict[str, Any], said: str) -> None:
     store = open_store(load_settings({"database": str(tmp_path / "memory.db")}))
     try:
-        keys = Keys(store, FixedClock(NOW))
+        keys = Keys(store.documents, FixedClock(NOW))
         with pytest.raises(InvalidInput, match=said):
             made(keys, **wrong)
         for name in ("", None, "x" * 300, "a\0b", 7):
@@ -308,7 +313,7 @@ def test_two_rotations_of_one_key_leave_one_successor(keys: Keys, store: Store) 
     old, _ = made(keys)
     seen = keys._get(old.prefix)
     keys.rotate(old.prefix, grace_s=300)
-    other = Keys(store, FixedClock(NOW))
+    other = Keys(store.documents, FixedClock(NOW))
     other._get = lambda prefix: seen  # type: ignore[method-assign]
     with pytest.raises(Conflict):
         other.rotate(old.prefix, grace_s=300)
@@ -335,7 +340,7 @@ def test_a_copy_of_the_store_has_no_keys(keys: Keys, store: Store, tmp_path: Pat
     target = open_store(load_settings({"database": str(tmp_path / "copy.db")}))
     try:
         assert copy_store(store, target).documents == 0
-        copied = Keys(target, FixedClock(NOW))
+        copied = Keys(target.documents, FixedClock(NOW))
         assert not copied.known()
         assert copied.caller(text) is None
     finally:

@@ -12,13 +12,13 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from remanence.cli.app import app
-from remanence.cli.keys import ending
-from remanence.clock import SystemClock
+from remanence.cli.keys import moment_by
 from remanence.config import load_settings
+from remanence.config.assembly import open_store
 from remanence.errors import InvalidInput
+from remanence.model.clock import SystemClock
 from remanence.server.access.caller import Caller
 from remanence.server.access.keys import Keys
-from remanence.wiring import open_store
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -45,7 +45,7 @@ def data(result: Result) -> Any:
 def caller(place: Path, text: str) -> Caller | None:
     store = open_store(load_settings({"database": str(place)}))
     try:
-        return Keys(store, SystemClock()).caller(text)
+        return Keys(store.documents, SystemClock()).caller(text)
     finally:
         store.close()
 
@@ -131,15 +131,36 @@ def test_the_log_and_whether_it_is_whole(rem: Rem, place: Path) -> None:
     assert rem("audit", "--verify", "--tenant", "remanence:keys").exit_code == 0
 
 
+def test_a_log_is_kept_for_a_while(rem: Rem, tmp_path: Path) -> None:
+    for name in ("one", "two", "three"):
+        rem("keys", "create", name, "--scope", "read")
+    asked = rem("audit", "--keep", "0d")
+    assert (asked.exit_code, "pass --yes" in asked.stderr) == (1, True)
+    assert "begins with entry 1." in rem("audit", "--keep", "90d", "--yes").stdout
+    old = str(tmp_path / "old.json")
+    assert rem("audit", "--anchor", old).exit_code == 0
+    rem("keys", "create", "four", "--scope", "read")
+    assert data(rem("audit", "--keep", "2099-01-01", "--yes", "--json")) == {
+        "tenant": "default",
+        "since": 5,
+        "removed": 4,
+    }
+    assert rem("audit", "--verify").stdout == "1 entries of default, from entry 5 on: whole.\n"
+    late = rem("audit", "--verify", "--against", old)
+    assert (late.exit_code, "Use one that was written later" in late.stderr) == (1, True)
+    for wrong in ("", "soon", "9999999w"):
+        assert rem("audit", "--keep", wrong, "--yes").exit_code == 1
+
+
 @pytest.mark.parametrize(
     ("told", "days"), [("90d", 90), ("2w", 14), ("12h", 0.5), ("36m", 0.025), ("86400s", 1)]
 )
 def test_spans(told: str, days: float) -> None:
-    assert ending(told, NOW) == NOW + timedelta(days=days)
+    assert moment_by("expires", told, NOW) == NOW + timedelta(days=days)
 
 
 def test_dates_and_what_is_neither() -> None:
-    assert ending("2026-05-01", NOW) == datetime(2026, 5, 1, tzinfo=UTC)
+    assert moment_by("expires", "2026-05-01", NOW) == datetime(2026, 5, 1, tzinfo=UTC)
     for wrong in ("", "d", "-1d", "1y", "999999999w"):
         with pytest.raises(InvalidInput):
-            ending(wrong, NOW)
+            moment_by("expires", wrong, NOW)

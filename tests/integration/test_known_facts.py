@@ -11,16 +11,16 @@ from uuid import uuid4
 
 import pytest
 
-from remanence.clock import FixedClock, IdMaker
-from remanence.context.known import Asking, Known, speakers_of
+from remanence.context.known import FactQuestion, Known, speakers_of
 from remanence.knowledge.facts import Facts
 from remanence.knowledge.graph import Graph
+from remanence.model.clock import FixedClock, IdMaker
 from remanence.model.knowledge import Entity, Fact, entity_id
+from remanence.model.ports.store import Store
 from remanence.model.scope import Reach
-from remanence.ports.store import Store
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.store_suites.saying import claim, entity
+from remanence.testing.store_suites.making import claim, entity
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -57,13 +57,13 @@ class Prompt:
     """Asks for a prompt's facts, and counts what is read for them."""
 
     def __init__(self, store: Store, tenant: str, facts: Facts) -> None:
-        self._known = Known(store, facts)
+        self._known = Known(store.knowledge, facts)
         self._tenant = tenant
         self.reads: Counter[str] = Counter()
 
     def __call__(self, question: str, *, min_trust: float = 0.0, **reach: Any) -> list[str]:
         self.reads.clear()
-        asking = Asking(
+        asking = FactQuestion(
             question=question,
             reach=Reach(tenant=self._tenant, min_trust=min_trust, **reach),
             now=NOW + DAY,
@@ -76,7 +76,8 @@ class Prompt:
 def prompt(store: Store, tenant: str, facts: Facts, monkeypatch: pytest.MonkeyPatch) -> Prompt:
     asked = Prompt(store, tenant, facts)
     for name in ("claims", "entities"):
-        monkeypatch.setattr(store, name, _counted(asked.reads, name, getattr(store, name)))
+        counted = _counted(asked.reads, name, getattr(store.knowledge, name))
+        monkeypatch.setattr(store.knowledge, name, counted)
     return asked
 
 
@@ -147,7 +148,7 @@ def test_of_somebody_with_many_claims_what_is_old_and_single_is_known(
     said = [
         claim(ana, "is", f"state {n}", observed_at=at, recorded_at=at) for n, at in enumerate(times)
     ]
-    store.know(tenant, [], said)
+    store.knowledge.know(tenant, [], said)
     found = prompt("Where does Ana live?")
     assert found[0] == "Ana lives in Rome"
     assert found[1] == "Ana is state 599"
@@ -155,7 +156,7 @@ def test_of_somebody_with_many_claims_what_is_old_and_single_is_known(
     many = [entity(f"p{n}") for n in range(300)]
     rome = entity("Rome")
     homes = [claim(one, "lives in", rome, observed_at=NOW, recorded_at=NOW) for one in many]
-    store.know(tenant, many, homes)
+    store.knowledge.know(tenant, many, homes)
     assert prompt("What of Rome?") == []
     assert prompt.reads["entities"] <= 10
 
@@ -200,5 +201,5 @@ def _merged_objects(known: list[Fact]) -> set[str]:
 
 
 def _entity(store: Store, tenant: str, name: str) -> Entity:
-    (found,) = store.entities(Reach(tenant=tenant), [entity_id(None, name)])
+    (found,) = store.knowledge.entities(Reach(tenant=tenant), [entity_id(None, name)])
     return found

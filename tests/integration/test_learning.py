@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from remanence import Memory
-from remanence.clock import FixedClock
 from remanence.errors import InvalidInput
+from remanence.model.clock import FixedClock
 
 NOW = datetime(2024, 6, 15, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -292,10 +292,10 @@ def test_an_erased_memory_leaves_no_words_in_what_was_said_of_its_facts(
         if undo == "unmerge":
             memory.graph.unmerge("Zebulonia", reason="quux reason", **ANA)
     memory.forget(said, erase=True)
-    told = repr(list(memory.parts.store.scan_knowledge(memory.tenant))).lower()
+    told = repr(list(memory.parts.store.knowledge.scan(memory.tenant))).lower()
     if undo == "correct":  # what a caller stated is the caller's
         memory.facts.retract(memory.facts.about("Zebulonia", **ANA)[0].id, erase=True)
-        told = repr(list(memory.parts.store.scan_knowledge(memory.tenant))).lower()
+        told = repr(list(memory.parts.store.knowledge.scan(memory.tenant))).lower()
     assert "quux" not in told
     assert "zebulonia" not in told
 

@@ -8,16 +8,16 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
-import httpx
 import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
-from remanence.operations.operation import Scoping
-from remanence.operations.routes import Grant, needs, routes
+from remanence.api.verb import Grant, Scoping
+from remanence.api.verbs import table
 from remanence.server.mcp.tools import PROFILES, tools_of
 from remanence.testing.patience import HANG_S
 from remanence.testing.serving import Served, serving
+from support import http
 
 from .test_server_access import GRANTS, allowed, only_tells
 
@@ -111,10 +111,10 @@ def test_one_tenant_never_sees_another(served: Served) -> None:
 @pytest.mark.parametrize("path", ["/mcp", "/mcp/"])
 def test_nobody_comes_in_without_a_key(served: Served, path: str) -> None:
     for key in ({}, {"Authorization": "Bearer nonsense"}):
-        answer = httpx.post(f"{served.url}{path}", json=HELLO, headers={**ACCEPT, **key})
+        answer = http.post(f"{served.url}{path}", json=HELLO, headers={**ACCEPT, **key})
         assert answer.status_code == 401
     good = {"Authorization": f"Token {served.key('read', name='t')}"}
-    answer = httpx.post(f"{served.url}{path}", json=HELLO, headers={**ACCEPT, **good})
+    answer = http.post(f"{served.url}{path}", json=HELLO, headers={**ACCEPT, **good})
     assert answer.status_code == 200
     assert answer.headers["content-type"].startswith("application/json")
     assert "mcp-session-id" not in answer.headers
@@ -132,19 +132,19 @@ def test_nobody_comes_in_without_a_key(served: Served, path: str) -> None:
 )
 def test_foreign_hosts_and_pages_are_refused(headers: dict[str, str], status: int) -> None:
     with serving() as server:
-        answer = httpx.post(f"{server.url}/mcp", json=HELLO, headers={**ACCEPT, **headers})
+        answer = http.post(f"{server.url}/mcp", json=HELLO, headers={**ACCEPT, **headers})
         assert answer.status_code == status
 
 
 def test_a_message_that_no_guard_let_in_is_refused() -> None:
     """Behind the guard a caller is always known; without one, no tool is even listed."""
-    from fastapi import FastAPI
+    from starlette.applications import Starlette
     from starlette.testclient import TestClient
 
-    from remanence.server.mcp import mount_mcp
+    from remanence.server.mcp.mounting import mount_mcp
 
     with serving() as server:
-        bare = FastAPI(lifespan=lambda app: app.state.closing[0](app))
+        bare = Starlette(lifespan=lambda app: app.state.closing[0](app))
         for name in ("door", "calls", "settings"):
             setattr(bare.state, name, getattr(server.app.state, name))
         bare.state.closing = []
@@ -175,7 +175,7 @@ def full() -> Iterator[Served]:
 def told(server: Served, key: str, method: str, **params: Any) -> dict[str, Any]:
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     headers = {**ACCEPT, "Authorization": f"Bearer {key}"}
-    answer = httpx.post(f"{server.url}/mcp", json=message, headers=headers, timeout=HANG_S)
+    answer = http.post(f"{server.url}/mcp", json=message, headers=headers, timeout=HANG_S)
     found: dict[str, Any] = answer.raise_for_status().json()["result"]
     return found
 
@@ -184,15 +184,15 @@ def told(server: Served, key: str, method: str, **params: Any) -> dict[str, Any]
 def test_every_operation_lets_in_whom_it_lets_in_elsewhere(
     grants: set[Grant], full: Served
 ) -> None:
-    """The matrix of scopes that tests/integration/test_server_access.py has for routes."""
+    """The matrix of scopes that tests/integration/test_server_access.py has for served."""
     own, key = frozenset(grants), full.key(*grants)
     seen = {tool["name"] for tool in told(full, key, "tools/list")["tools"]}
-    for route in routes():
+    for route in table.served():
         name, of_all = (
-            route.operation.name.replace(".", "_"),
-            route.operation.scope is Scoping.STORE,
+            route.name.replace(".", "_"),
+            route.scope is Scoping.STORE,
         )
-        may = all(allowed(own, one) for one in needs(route.operation)) and not of_all
+        may = all(allowed(own, one) for one in route.needs) and not of_all
         assert (name in seen) == may, name
         may = may and (allowed(own, Grant.READ) or not only_tells(route))
         answer = told(full, key, "tools/call", name=name, arguments={})
@@ -200,7 +200,7 @@ def test_every_operation_lets_in_whom_it_lets_in_elsewhere(
         refused = bool(answer.get("isError")) and ("scope `" in said or "operator" in said)
         assert refused != may, (name, said)
         assert not refused or answer.get("structuredContent") is None
-    assert seen <= {route.operation.name.replace(".", "_") for route in routes()}
+    assert seen <= {route.name.replace(".", "_") for route in table.served()}
 
 
 def test_hints_follow_from_the_operations() -> None:

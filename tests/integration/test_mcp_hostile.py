@@ -13,6 +13,7 @@ from remanence import Memory
 from remanence.server.mcp.tools import PROFILES, tools_of
 from remanence.testing.patience import HANG_S
 from remanence.testing.serving import Served, serving
+from support import http
 
 HEADERS = {
     "Accept": "application/json, text/event-stream",
@@ -46,7 +47,7 @@ WRONG: tuple[Any, ...] = (
     {"a": {"b": [1]}},
     ["x"] * 1_000,
 )
-CLIENT = httpx.Client(headers=HEADERS, timeout=HANG_S)  # a new one for each call is slow
+CLIENT = http.Client(headers=HEADERS, timeout=HANG_S)  # a new one for each call is slow
 LEAKS = ("Traceback", 'File "', "site-packages", "apsw", "sqlite")
 
 

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from remanence.errors import InvalidInput
-from remanence.server.mcp.clients import CLIENTS, Installed, install
-from remanence.server.mcp.codex import with_block
+from remanence.server.mcp.clients import CLIENTS, Installed, install, with_block
 from remanence.testing.patience import HANG_S
 
 REM = "from remanence.cli.app import main; main()"

@@ -379,7 +379,7 @@ def test_feedback_is_kept_for_learning(client: Any, served: Served) -> None:
     client.feedback(id, "POSITIVE")
     client.feedback(id, "very_negative", "no longer so")
     client.feedback(id)
-    kept = [one.useful for one in served.memory.parts.store.feedback("default")]
+    kept = [one.useful for one in served.memory.parts.store.archive.feedback("default")]
     assert kept == [True, False]
     refusal(MemoryNotFoundError, client.feedback, NOBODY, "POSITIVE")
 

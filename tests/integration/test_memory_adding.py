@@ -12,7 +12,7 @@ import pytest
 
 from remanence import Kind, Memory, State
 from remanence.errors import Conflict, InvalidInput, NotFound
-from remanence.testing.reaching import Reached
+from support.reaching import Reached
 
 WHEN = datetime(2024, 5, 1, 9, 30, tzinfo=UTC)
 PASSAGE = (

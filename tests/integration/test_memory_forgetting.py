@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from remanence import Memory, State
-from remanence.clock import FixedClock
 from remanence.errors import Closed, InvalidInput, NotFound
+from remanence.model.clock import FixedClock
 from remanence.model.stats import Finding
-from remanence.testing.reaching import Reached
+from support.reaching import Reached
 
 NOW = datetime(2024, 6, 15, 12, tzinfo=UTC)
 

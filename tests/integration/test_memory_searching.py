@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from remanence import Memory
-from remanence.clock import FixedClock
 from remanence.errors import InvalidInput, NotFound
-from remanence.testing.reaching import Reached
+from remanence.model.clock import FixedClock
+from support.reaching import Reached
 
 NOW = datetime(2024, 6, 15, 12, tzinfo=UTC)
 FACTS = {

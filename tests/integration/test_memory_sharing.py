@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from remanence import Memory
-from remanence.testing.program import Program
+from support.program import Program
 
 WRITER = """
 import sys

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from remanence.embedding.build import build_model
-from remanence.embedding.models import find_model
-from remanence.embedding.onnx import OnnxEmbedder
+from remanence.backends.embedding.build import build_model
+from remanence.backends.embedding.models import find_model
+from remanence.backends.embedding.onnx import OnnxEmbedder
 from remanence.errors import ModelInvalid
 
 HIDDEN, LAYERS, HEADS, INNER, LONGEST = 64, 2, 4, 128, 16

@@ -12,9 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from remanence.embedding.manifest import describe_files, read_manifest, write_manifest
-from remanence.embedding.onnx import OnnxEmbedder
+from remanence.backends.embedding import onnx
+from remanence.backends.embedding.manifest import describe_files, read_manifest, write_manifest
+from remanence.backends.embedding.onnx import OnnxEmbedder
 from remanence.errors import EmbedderError
 from remanence.testing.patience import HANG_S
 
@@ -57,6 +60,29 @@ def test_codes_are_for_content_tokens_only(embedder: OnnxEmbedder) -> None:
 def test_a_known_text_is_read_to_its_longest(embedder: OnnxEmbedder) -> None:
     assert embedder.max_tokens == 254
     assert embedder.fingerprint.dimension == 384
+
+
+# What a tokenizer may join, split, drop or take for a blank.
+ODD = st.sampled_from(
+    [
+        *" \t\n\r\x1c\x0b\u2028\xa0.,'’([^`~$#@\\_-–",
+        *"é中文🙂\u200d\u0301İßﬁ한ก\x00",
+        "Ab",
+        "e\u0301",
+        "23",
+    ]
+)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(parts=st.lists(ODD, min_size=1, max_size=200), stretch=st.sampled_from([1, 7, 50]))
+def test_a_long_text_is_read_in_stretches_as_at_once(
+    embedder: OnnxEmbedder, monkeypatch: pytest.MonkeyPatch, parts: list[str], stretch: int
+) -> None:
+    whole = embedder.spans("".join(parts))
+    with monkeypatch.context() as patch:
+        patch.setattr(onnx, "_STRETCH", stretch)
+        assert embedder.spans("".join(parts)) == whole
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
@@ -107,7 +133,7 @@ def _open_model_of(embedder: OnnxEmbedder) -> object:
 
 def test_making_an_embedder_loads_no_runtime(model_folder: Path) -> None:
     code = (
-        "import sys, pathlib; from remanence.embedding.onnx import OnnxEmbedder;"
+        "import sys, pathlib; from remanence.backends.embedding.onnx import OnnxEmbedder;"
         f"OnnxEmbedder(pathlib.Path({str(model_folder)!r})).fingerprint;"
         "sys.exit('onnxruntime' in sys.modules or 'tokenizers' in sys.modules)"
     )

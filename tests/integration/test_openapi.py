@@ -9,16 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import jsonschema_rs
 import pytest
 from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
 
-from remanence.operations.routes import asked_of, needs, route_of, routes
-from remanence.server.rest.examples import EXAMPLES
-from remanence.server.rest.links import LINKS
+from remanence.api.verbs.table import VERBS, served
+from remanence.server.rest.openapi import LINKS
 from remanence.testing.patience import HANG_S
 from remanence.testing.serving import Served, serving
+from support import http
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED = 20260501
@@ -33,7 +32,7 @@ def server() -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def document(server: Served) -> dict[str, Any]:
-    found: dict[str, Any] = httpx.get(f"{server.url}/openapi.json").json()
+    found: dict[str, Any] = http.get(f"{server.url}/openapi.json").json()
     return found
 
 
@@ -59,21 +58,21 @@ def schemas(operation: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def test_every_operation_is_in_it(document: dict[str, Any]) -> None:
-    for route in routes():
+    for route in served():
         told = document["paths"][route.path][route.method.lower()]
-        assert told["operationId"] == route.operation.name.replace(".", "_")
-        assert all(f"`{one}`" in told["description"] for one in needs(route.operation))
+        assert told["operationId"] == route.name.replace(".", "_")
+        assert all(f"`{one}`" in told["description"] for one in route.needs)
 
 
 def test_every_field_is_in_it(document: dict[str, Any]) -> None:
-    for route in routes():
+    for route in served():
         told = document["paths"][route.path][route.method.lower()]
         found = {one["name"] for one in told.get("parameters", ()) if one["in"] != "header"}
         if "requestBody" in told:
             schema = told["requestBody"]["content"]["application/json"]["schema"]
             found |= set(schema["properties"])
             assert schema["additionalProperties"] is False
-        assert found == set(asked_of(route.operation)), route.path
+        assert found == set(route.asked), route.path
 
 
 def test_ids_are_told_apart(document: dict[str, Any]) -> None:
@@ -92,10 +91,11 @@ def test_links_lead_to_what_is_there(document: dict[str, Any]) -> None:
 
 
 def test_every_example_works(server: Served) -> None:
-    for name, example in EXAMPLES.items():
-        route = route_of(name)
-        answer = httpx.request(route.method, server.url + route.path, json=example, timeout=HANG_S)
-        assert answer.is_success, (name, answer.text)
+    for route in (each for each in VERBS if each.example is not None):
+        answer = http.request(
+            route.method, server.url + route.path, json=route.example, timeout=HANG_S
+        )
+        assert answer.is_success, (route.name, answer.text)
 
 
 @pytest.mark.parametrize(

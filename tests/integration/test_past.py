@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from remanence import Memory
-from remanence.clock import FixedClock
 from remanence.errors import InvalidInput, NotFound
+from remanence.model.clock import FixedClock
 
 MAY = datetime(2024, 5, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from remanence import Memory
-from remanence.clock import FixedClock
+from remanence.model.clock import FixedClock
 from remanence.model.memory import MemoryRecord
-from remanence.testing.soak import times
+from support.soak import times
 
 pytestmark = pytest.mark.soak
 START = datetime(2026, 3, 4, 12, tzinfo=UTC)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import httpx
 
-from remanence.testing.as_windows import AS_WINDOWS
-from remanence.testing.server_process import server_process
+from support.as_windows import AS_WINDOWS
+from support.server_process import server_process
 
 WAIT_S = 120
 EVERY_VERB = """
@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 from remanence import Memory
 from remanence.errors import StoreBusy
-from remanence.layers.erasure.tombstones import Tombstones
+from remanence.layers.erasure.receipts import Tombstones
 
 path, copy = Path(sys.argv[1]), Path(sys.argv[2])
 with Memory(path, background=True) as memory:
@@ -44,7 +44,7 @@ with Memory.restore(copy, path) as memory:
 assert [one for one in path.parent.iterdir() if one.name.startswith(".")] == []
 import os
 assert sys.modules["fcntl"] is None and not hasattr(os, "fork") and not hasattr(os, "pread")
-assert "remanence.system.windows_locks" in sys.modules
+assert "remanence.model.system.windows_locks" in sys.modules
 """
 
 
@@ -52,7 +52,7 @@ REPLACED = """
 import os, sys
 from pathlib import Path
 from remanence.store.sqlite.encrypting import last_of, overwrite, sweep
-from remanence.system.files import replace
+from remanence.model.system.files import replace
 
 old, new = Path(sys.argv[1]), Path(sys.argv[2])
 with last_of(old):

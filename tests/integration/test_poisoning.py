@@ -14,7 +14,7 @@ from remanence import InvalidInput, Memory, State
 from remanence.model.document import Address, Shelf
 from remanence.model.knowledge import Standing
 from remanence.model.memory import Kind, MemoryRecord
-from remanence.testing.poisoning import LIFE, flood, injections, planted
+from support.poisoning import LIFE, flood, injections, planted
 
 HER: dict[str, Any] = {"user_id": "sunniva"}
 LOW = 0.2
@@ -87,7 +87,7 @@ def drawn(memory: Memory) -> tuple[list[Any], list[Any]]:
 
 
 def linked(memory: Memory) -> set[tuple[str, str, str]]:
-    every = memory.parts.store.links(memory.tenant)
+    every = memory.parts.store.links.scan(memory.tenant)
     return {(one.source, one.target, one.type) for one in every if one.type != "used_together"}
 
 
@@ -331,7 +331,7 @@ def test_what_is_erased_is_gone_and_its_summaries_are_told_anew(database: str) -
         assert memory.erasures.verify(done.receipt)
         memory.purge(since=begun, erase=True)
         assert "ermilion" not in str(everything(memory))
-        assert memory.parts.store.editions(memory.tenant, _orders()) == []
+        assert memory.parts.store.documents.editions(memory.tenant, _orders()) == []
         clock.nights(memory)
         assert "ermilion" not in str(everything(memory))
 

@@ -34,10 +34,10 @@ from remanence.model.filter import parse_filter
 from remanence.model.memory import State
 from remanence.model.scope import Reach
 from remanence.model.write import Insert, Piece, Pieces, Receipt, Remove, Written
-from remanence.store.postgres import PgVectorIndex, PostgresStore, fitness, restore, schema
+from remanence.store.postgres import PgVectorIndex, PostgresStore, restore, schema
 from remanence.store.postgres.opening import PatientConnection
 from remanence.store.words import Words
-from remanence.testing.services.postgres import PASSWORD, ROLE, Databases
+from remanence.testing.patience import HANG_S
 from remanence.testing.store_suites.making import (
     FINGERPRINT,
     NOW,
@@ -52,6 +52,7 @@ from remanence.testing.store_suites.making import (
     texts,
     write,
 )
+from support.services.postgres import PASSWORD, ROLE, Databases
 
 BACKWARDS = Words(terms=lambda text: [word[::-1] for word in text.split()], version="backwards-1")
 WALLED = """
@@ -127,7 +128,7 @@ class TestFitness:
     def test_an_old_server_is_refused(
         self, postgres_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(fitness, "OLDEST_SERVER", 990000)
+        monkeypatch.setattr(schema, "OLDEST_SERVER", 990000)
         refused = refusal(postgres_url)
         assert isinstance(refused, StoreVersion)
         assert "upgrade the server" in str(refused)
@@ -183,10 +184,10 @@ class TestMigrations:
     def test_many_open_an_empty_database_at_once(self, postgres_url: str) -> None:
         with ThreadPoolExecutor(6) as pool:
             stores = list(pool.map(lambda _: PostgresStore(postgres_url), range(6)))
-        assert len({store.identity for store in stores}) == 1
+        assert len({store.upkeep.identity for store in stores}) == 1
         for number, store in enumerate(stores):
             add(store, memory("x", tenant=f"t{number}"))
-        assert stores[0].tenants() == [f"t{number}" for number in range(6)]
+        assert stores[0].upkeep.tenants() == [f"t{number}" for number in range(6)]
         for store in stores:
             store.close()
 
@@ -269,22 +270,22 @@ class TestWalls:
             reach = Reach(tenant=tenant, all_users=True)
             match number % 5:
                 case 0:
-                    seen.extend(texts(store.get(tenant, [own[other].id])))
+                    seen.extend(texts(store.archive.get(tenant, [own[other].id])))
                 case 1:
-                    found = texts(store.find(reach))
+                    found = texts(store.archive.find(reach))
                     seen.extend(text for text in found if text != f"canary {tenant}")
                 case 2:
-                    assert store.count(reach) == 1
+                    assert store.archive.count(reach) == 1
                 case 3:
-                    place = store.key_of(tenant, own[other].id)
+                    place = store.recall.key_of(tenant, own[other].id)
                     seen.extend([] if place is None else [str(place)])
                 case 4:
                     mine = partition_of(store, tenant=tenant)
                     theirs = partition_of(store, tenant=other)
-                    key = store.key_of(other, own[other].id)
+                    key = store.recall.key_of(other, own[other].id)
                     assert key is not None
-                    seen.extend(one.text for one in store.records(mine, [key[1]]).values())
-                    assert [*store.records(theirs, [key[1]])] == [key[1]]
+                    seen.extend(one.text for one in store.recall.records(mine, [key[1]]).values())
+                    assert [*store.recall.records(theirs, [key[1]])] == [key[1]]
 
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(call, range(10_000)))
@@ -296,29 +297,29 @@ class TestTogether:
     def test_two_stores_wake_each_other(self, store: PostgresStore, postgres_url: str) -> None:
         other = PostgresStore(postgres_url)
         add(store, memory("a"))
-        while other.watch(0):
+        while other.recall.watch(0):
             pass
         (record,) = add(store, memory("b", user_id="u"))
-        (partition,) = other.watch(10)
+        (partition,) = other.recall.watch(10)
         assert partition == partition_of(store, user_id="u")
-        place = store.key_of("t", record.id)
+        place = store.recall.key_of("t", record.id)
         assert place is not None
-        assert texts([*other.records(partition, [place[1]]).values()]) == ["b"]
+        assert texts([*other.recall.records(partition, [place[1]]).values()]) == ["b"]
         other.close()
 
     def test_what_others_say_on_the_channel_is_passed_over(
         self, store: PostgresStore, postgres_url: str
     ) -> None:
         add(store, memory("a"))
-        while store.watch(0):
+        while store.recall.watch(0):
             pass
         with psycopg.connect(postgres_url, autocommit=True) as other:
             for junk in ("", "junk", "1:", "1:x", "9" * 5000 + ":1"):
                 other.execute("SELECT pg_notify('remanence', %s)", (junk,))
         for _ in range(5):
-            assert store.watch(0.2) == []
+            assert store.recall.watch(0.2) == []
         add(store, memory("b"))
-        assert store.watch(10) == [partition_of(store)]
+        assert store.recall.watch(10) == [partition_of(store)]
 
     def test_the_feed_is_whole_at_every_position(self, postgres_url: str) -> None:
         store = PostgresStore(postgres_url, overflow=8)
@@ -329,8 +330,8 @@ class TestTogether:
             seen = 0
             while True:
                 last = done.is_set()
-                position = store.position(partition)
-                found = [one.seq for one in store.changes(partition, seen, 10**6)]
+                position = store.recall.position(partition)
+                found = [one.seq for one in store.recall.changes(partition, seen, 10**6)]
                 expected = [*range(seen + 1, position + 1)]
                 gaps.extend(set(expected) - set(found))
                 seen = position
@@ -344,7 +345,7 @@ class TestTogether:
         done.set()
         follower.join()
         assert gaps == []
-        assert store.position(partition) == 601
+        assert store.recall.position(partition) == 601
         assert healthy(store)
         store.close()
 
@@ -353,9 +354,9 @@ class TestTogether:
         (record,) = add(store, memory("x", importance=0.0))
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(lambda n: revise(store, record.id, metadata={"n": n}), range(80)))
-        (found,) = store.get("t", [record.id])
+        (found,) = store.archive.get("t", [record.id])
         assert found.version == 81
-        assert len(store.history("t", record.id)) == 81
+        assert len(store.archive.history("t", record.id)) == 81
         assert healthy(store)
         store.close()
 
@@ -370,7 +371,7 @@ class TestTogether:
             every = list(pool.map(once, range(16)))
         assert sum(not written.repeated for written in every) == 1
         assert len({written.records[0].id for written in every}) == 1
-        assert store.count(Reach(tenant="t")) == 1
+        assert store.archive.count(Reach(tenant="t")) == 1
         store.close()
 
     def test_marks_of_commits_are_kept_for_an_hour(
@@ -392,19 +393,19 @@ class TestTogether:
 
     def test_only_one_is_alone(self, store: PostgresStore, postgres_url: str) -> None:
         other = PostgresStore(postgres_url)
-        with store.alone("sweeping") as mine, other.alone("sweeping") as theirs:
+        with store.upkeep.alone("sweeping") as mine, other.upkeep.alone("sweeping") as theirs:
             assert (mine, theirs) == (True, False)
-            with other.alone("mopping") as apart:
+            with other.upkeep.alone("mopping") as apart:
                 assert apart
-        with other.alone("sweeping") as theirs:
+        with other.upkeep.alone("sweeping") as theirs:
             assert theirs
         other.close()
 
     def test_more_callers_than_connections_wait_and_then_are_told(self, postgres_url: str) -> None:
         store = PostgresStore(postgres_url, pool_size=1, overflow=0, timeout_s=0.3)
         with store._database.connections.taken(), pytest.raises(StoreBusy, match="pool_size"):
-            store.count(Reach(tenant="t"))
-        assert store.count(Reach(tenant="t")) == 0
+            store.archive.count(Reach(tenant="t"))
+        assert store.archive.count(Reach(tenant="t")) == 0
         store.close()
 
 
@@ -413,7 +414,7 @@ class TestValues:
         for made in (memory("a\0b"), memory("x", source="a\0b")):
             with pytest.raises(InvalidInput, match="NUL"):
                 add(store, made)
-        assert store.count(Reach(tenant="t")) == 0
+        assert store.archive.count(Reach(tenant="t")) == 0
 
     @pytest.mark.parametrize(
         "where",
@@ -431,9 +432,9 @@ class TestValues:
         parsed = parse_filter(where)
         assert parsed is not None
         acts: list[Callable[[], object]] = [
-            lambda: store.find(Reach(tenant="t"), parsed),
-            lambda: store.count(Reach(tenant="t"), parsed),
-            lambda: store.keys(1, parsed),
+            lambda: store.archive.find(Reach(tenant="t"), parsed),
+            lambda: store.archive.count(Reach(tenant="t"), parsed),
+            lambda: store.recall.keys(1, parsed),
         ]
         for made in ((), (memory("x"),)):
             if made:
@@ -447,11 +448,13 @@ class TestValues:
         add(store, memory("a"), made=pieces(2))
         assert PgVectorIndex(store, FINGERPRINT).built()
         other = Fingerprint("other", "1" * 64, 4, "mean")
-        assert store.forget_embedders("t", other) == 2
-        with store.bulk():
+        assert store.vectors.forget_embedders("t", other) == 2
+        with store.upkeep.bulk():
             pass
-        assert store.embedders() == []
-        assert [one.problems for one in store.doctor(repair=False, fingerprint=None)].count(0) > 9
+        assert store.vectors.embedders() == []
+        assert [one.problems for one in store.upkeep.doctor(repair=False, fingerprint=None)].count(
+            0
+        ) > 9
 
 
 class TestBulk:
@@ -459,7 +462,7 @@ class TestBulk:
         index = PgVectorIndex(store, FINGERPRINT)
         assert index.built()
         assert len(graphs(postgres_url)) == 8
-        with store.bulk():
+        with store.upkeep.bulk():
             assert len(graphs(postgres_url)) == 0
             add(store, *[memory(f"m{n}") for n in range(50)], made=real_pieces())
             found = index.nearest(partition_of(store), np.ones(8, np.float32), 10)
@@ -474,9 +477,26 @@ class TestBulk:
         admin.execute(
             "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'vectors_3_hnsw_1'::regclass"
         )
-        by_name = {one.check: one for one in store.doctor(repair=True, fingerprint=None)}
+        by_name = {one.check: one for one in store.upkeep.doctor(repair=True, fingerprint=None)}
         assert (by_name["vector indexes"].problems, by_name["vector indexes"].repaired) == (1, 1)
         assert healthy(store)
+
+    def test_indexes_are_made_though_the_server_goes_away_meanwhile(
+        self, store: PostgresStore, postgres_url: str, admin: psycopg.Connection
+    ) -> None:
+        with psycopg.connect(postgres_url) as backup:
+            backup.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            backup.execute("SELECT count(*) FROM meta")
+            index = PgVectorIndex(store, FINGERPRINT)
+            while not admin.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND query LIKE 'CREATE INDEX CONC%hnsw%'"
+            ).fetchall():
+                pass
+        assert index.built(HANG_S)
+        assert len(graphs(postgres_url)) == 8
+        assert healthy(store)
+        index.close()
 
     def test_a_transaction_elsewhere_holds_up_neither_search_nor_close(
         self, store: PostgresStore, postgres_url: str
@@ -492,7 +512,7 @@ class TestBulk:
             index.close()
             assert index.built(0)
         again = PgVectorIndex(store, FINGERPRINT)
-        assert again.built(30)
+        assert again.built(HANG_S)
         assert len(graphs(postgres_url)) == 8
         assert again.stats().detail == ""
         again.close()
@@ -522,13 +542,15 @@ class TestDoctor:
         good, bad = add(store, memory("good"), memory("bad"))
         admin.execute("UPDATE memories SET text = 'worse' WHERE text = 'bad'")
         with pytest.raises(StoreCorrupt, match=bad.id):
-            store.get("t", [bad.id])
-        found = {one.check: one for one in store.doctor(repair=True, fingerprint=FINGERPRINT)}
+            store.archive.get("t", [bad.id])
+        found = {
+            one.check: one for one in store.upkeep.doctor(repair=True, fingerprint=FINGERPRINT)
+        }
         assert (found["digests"].problems, found["digests"].repaired) == (1, 1)
         assert bad.id in found["digests"].detail
-        assert store.get("t", [bad.id])[0].state == State.QUARANTINED
-        assert store.get("t", [good.id]) == [good]
-        assert store.history("t", bad.id)[-1].verb == "quarantine"
+        assert store.archive.get("t", [bad.id])[0].state == State.QUARANTINED
+        assert store.archive.get("t", [good.id]) == [good]
+        assert store.archive.history("t", bad.id)[-1].verb == "quarantine"
         assert healthy(store)
 
     @pytest.mark.parametrize(
@@ -558,21 +580,25 @@ class TestDoctor:
         self, store: PostgresStore, admin: psycopg.Connection, damage: str, check: str
     ) -> None:
         a, b = add(store, memory("a tea", metadata={"a": [1, "x"]}), memory("b"), made=pieces(2))
-        store.associate("t", link(a, b))
+        store.links.associate("t", link(a, b))
         admin.execute(damage)
-        found = {one.check: one for one in store.doctor(repair=False, fingerprint=FINGERPRINT)}
+        found = {
+            one.check: one for one in store.upkeep.doctor(repair=False, fingerprint=FINGERPRINT)
+        }
         assert found[check].problems > 0
-        store.doctor(repair=True, fingerprint=FINGERPRINT)
-        store.doctor(repair=True, fingerprint=FINGERPRINT)
+        store.upkeep.doctor(repair=True, fingerprint=FINGERPRINT)
+        store.upkeep.doctor(repair=True, fingerprint=FINGERPRINT)
         assert healthy(store)
-        assert texts(store.get("t", [a.id, b.id])) == ["a tea", "b"]
+        assert texts(store.archive.get("t", [a.id, b.id])) == ["a tea", "b"]
         assert postings(store, ["tea"])[0].size == 1
 
     def test_a_wall_that_is_down_is_told(
         self, store: PostgresStore, admin: psycopg.Connection
     ) -> None:
         admin.execute("ALTER TABLE memories_3 NO FORCE ROW LEVEL SECURITY")
-        (found,) = [one for one in store.doctor(repair=False, fingerprint=None) if one.problems]
+        (found,) = [
+            one for one in store.upkeep.doctor(repair=False, fingerprint=None) if one.problems
+        ]
         assert (found.check, found.detail) == ("walls between tenants", "memories_3")
 
 
@@ -587,30 +613,32 @@ class TestCopies:
         self, store: PostgresStore, spare: str, tmp_path: Path
     ) -> None:
         kept = fill(store)
-        identity = store.identity
-        store.backup(tmp_path / "copy")
+        identity = store.upkeep.identity
+        store.upkeep.backup(tmp_path / "copy")
         assert (tmp_path / "copy").stat().st_mode & 0o777 == 0o600
         older = PostgresStore(spare)
         add(older, memory("overwritten", tenant="v"))
         older.close()
         restore(tmp_path / "copy", spare)
         back = PostgresStore(spare)
-        assert back.identity not in (identity, older.identity)
-        assert back.tenants() == ["t", "u"]
+        assert back.upkeep.identity not in (identity, older.upkeep.identity)
+        assert back.upkeep.tenants() == ["t", "u"]
         for tenant, records in kept.items():
-            assert back.get(tenant, [one.id for one in records]) == records
-            assert list(back.links(tenant)) == list(store.links(tenant))
-            keys = [key for key, _ in back.scan(tenant)]
-            assert keys == [key for key, _ in store.scan(tenant)]
+            assert back.archive.get(tenant, [one.id for one in records]) == records
+            assert list(back.links.scan(tenant)) == list(store.links.scan(tenant))
+            keys = [key for key, _ in back.archive.scan(tenant)]
+            assert keys == [key for key, _ in store.archive.scan(tenant)]
             mine = partition_of(back, tenant=tenant)
             assert mine == partition_of(store, tenant=tenant)
-            assert back.pieces(FINGERPRINT, mine, keys) == store.pieces(FINGERPRINT, mine, keys)
-            assert back.position(mine) == store.position(mine)
+            assert back.vectors.pieces(FINGERPRINT, mine, keys) == store.vectors.pieces(
+                FINGERPRINT, mine, keys
+            )
+            assert back.recall.position(mine) == store.recall.position(mine)
         assert healthy(back)
         (new,) = add(back, memory("after"))
-        place = back.key_of("t", new.id)
+        place = back.recall.key_of("t", new.id)
         assert place is not None
-        assert place[1] > max(key for key, _ in store.scan("u"))
+        assert place[1] > max(key for key, _ in store.archive.scan("u"))
         back.close()
 
     def test_a_copy_under_load_is_one_moment(
@@ -633,13 +661,13 @@ class TestCopies:
         writer = threading.Thread(target=load)
         writer.start()
         for turn in range(3):
-            store.backup(tmp_path / f"copy{turn}")
+            store.upkeep.backup(tmp_path / f"copy{turn}")
         stop.set()
         writer.join()
         store.close()
         restore(tmp_path / "copy2", spare)
         back = PostgresStore(spare)
-        counts = [back.count(Reach(tenant=tenant)) for tenant in ("a", "b")]
+        counts = [back.archive.count(Reach(tenant=tenant)) for tenant in ("a", "b")]
         assert counts[0] - 1 <= counts[1] <= counts[0]
         assert healthy(back)
         back.close()
@@ -648,7 +676,7 @@ class TestCopies:
         self, store: PostgresStore, spare: str, tmp_path: Path
     ) -> None:
         fill(store)
-        store.backup(tmp_path / "copy")
+        store.upkeep.backup(tmp_path / "copy")
         other = PostgresStore(spare)
         (record,) = add(other, memory("still there"))
         other.close()
@@ -659,25 +687,25 @@ class TestCopies:
             with pytest.raises(StoreCorrupt):
                 restore(broken, spare)
         again = PostgresStore(spare)
-        assert again.get("t", [record.id]) == [record]
+        assert again.archive.get("t", [record.id]) == [record]
         again.close()
 
     def test_an_older_copy_comes_back_under_the_schema_of_the_tables(
         self, store: PostgresStore, postgres_url: str, spare: str, tmp_path: Path
     ) -> None:
-        newest = store.schema
+        newest = store.upkeep.schema
         with psycopg.connect(postgres_url) as connection:
             connection.execute("UPDATE meta SET value = '0' WHERE name = 'schema'")
-        store.backup(tmp_path / "copy")
+        store.upkeep.backup(tmp_path / "copy")
         restore(tmp_path / "copy", spare)
         back = PostgresStore(spare, migrate=False)
-        assert back.schema == newest
+        assert back.upkeep.schema == newest
         back.close()
 
     def test_it_connects_as_it_is_told(
         self, store: PostgresStore, spare: str, tmp_path: Path
     ) -> None:
-        store.backup(tmp_path / "copy")
+        store.upkeep.backup(tmp_path / "copy")
         restore(tmp_path / "copy", spare, tls="disable", timeout_s=5, statement_timeout_s=5)
         for wrong in ({"tls": "maybe"}, {"timeout_s": 0}, {"statement_timeout_s": 0}):
             with pytest.raises(ConfigError):
@@ -687,7 +715,7 @@ class TestCopies:
         self, store: PostgresStore, postgres_url: str, tmp_path: Path
     ) -> None:
         fill(store)
-        store.backup(tmp_path / "copy")
+        store.upkeep.backup(tmp_path / "copy")
         with pytest.raises(StoreBusy, match="close it"):
             restore(tmp_path / "copy", postgres_url)
         assert healthy(store)
@@ -700,25 +728,31 @@ def test_a_forked_child_uses_connections_of_its_own(store: PostgresStore) -> Non
     if child == 0:
         with suppress(BaseException):
             add(store, memory("child"))
-            os.write(writes, b"done" if store.get("t", [record.id]) == [record] else b"lost")
+            os.write(
+                writes, b"done" if store.archive.get("t", [record.id]) == [record] else b"lost"
+            )
         os._exit(0)
     os.close(writes)
     with os.fdopen(reads, "rb") as told:
         assert told.read() == b"done"
     os.waitpid(child, 0)
     add(store, memory("parent again"))
-    assert sorted(texts(store.find(Reach(tenant="t")))) == ["child", "parent", "parent again"]
+    assert sorted(texts(store.archive.find(Reach(tenant="t")))) == [
+        "child",
+        "parent",
+        "parent again",
+    ]
 
 
 def test_a_child_forked_in_a_watch_has_its_own(store: PostgresStore) -> None:
     add(store, memory("parent"))
     partition, stop = partition_of(store), threading.Event()
-    while store.watch(0):
+    while store.recall.watch(0):
         pass
 
     def follow() -> None:
         while not stop.is_set():
-            store.watch(1)
+            store.recall.watch(1)
 
     follower = threading.Thread(target=follow)
     follower.start()
@@ -728,7 +762,7 @@ def test_a_child_forked_in_a_watch_has_its_own(store: PostgresStore) -> None:
     child = os.fork()
     if child == 0:
         with suppress(BaseException):
-            os.write(writes, b"heard " if store.watch(0) == [partition] else b"deaf ")
+            os.write(writes, b"heard " if store.recall.watch(0) == [partition] else b"deaf ")
             store.close()
             os.write(writes, b"closed")
         os._exit(0)
@@ -741,7 +775,7 @@ def test_a_child_forked_in_a_watch_has_its_own(store: PostgresStore) -> None:
         stop.set()
         follower.join()
     add(store, memory("parent again"))
-    assert store.watch(10) == [partition]
+    assert store.recall.watch(10) == [partition]
 
 
 def told_within(pipe: int, timeout_s: float) -> bytes:
@@ -761,7 +795,7 @@ def test_removed_bytes_are_gone_from_the_tables_after_compact(
 ) -> None:
     (gone,) = add(store, memory("canary-7f3a sings", metadata={"note": "canary-7f3a"}))
     write(store, Remove(id=gone.id))
-    store.compact()
+    store.upkeep.compact()
     admin.execute("CHECKPOINT")
     rows = admin.execute(
         "SELECT c.relname, pg_read_binary_file(pg_relation_filepath(c.oid)) FROM pg_class AS c"
@@ -773,7 +807,11 @@ def test_removed_bytes_are_gone_from_the_tables_after_compact(
 
 def test_a_closed_store_says_so(store: PostgresStore) -> None:
     store.close()
-    for act in (lambda: store.watch(0), store.tenants, lambda: store.position(1)):
+    for act in (
+        lambda: store.recall.watch(0),
+        store.upkeep.tenants,
+        lambda: store.recall.position(1),
+    ):
         with pytest.raises(Closed):
             act()
 
@@ -786,9 +824,9 @@ def fill(store: PostgresStore) -> dict[str, list[object]]:
             for n in range(40)
         ]
         add(store, *records, made=pieces(2))
-        store.associate(tenant, link(records[0], records[1]))
-        store.note_feedback(tenant, records[0].id, useful=True, query="q", at=NOW)
-        kept[tenant] = [*store.get(tenant, [one.id for one in records])]
+        store.links.associate(tenant, link(records[0], records[1]))
+        store.archive.note_feedback(tenant, records[0].id, useful=True, query="q", at=NOW)
+        kept[tenant] = [*store.archive.get(tenant, [one.id for one in records])]
     return kept
 
 

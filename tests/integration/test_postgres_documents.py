@@ -20,22 +20,14 @@ from remanence.model.document import Address, Discard, Put, Shelf
 from remanence.model.filter import parse_filter
 from remanence.model.memory import Kind
 from remanence.model.scope import Reach
-from remanence.store import shelves
+from remanence.store import documents
 from remanence.store.conditions import Condition
-from remanence.store.postgres import PostgresStore, compacting, restore, schema
-from remanence.store.postgres.filters import reached, statement
-from remanence.store.postgres.session import Session, migrations, sql
-from remanence.testing.older import lent
-from remanence.testing.services.postgres import Databases
-from remanence.testing.store_suites.making import (
-    FINGERPRINT,
-    NOW,
-    add,
-    block,
-    healthy,
-    memory,
-    put,
-)
+from remanence.store.postgres import PostgresStore, maintenance, restore, schema
+from remanence.store.postgres.filters import reached
+from remanence.store.postgres.session import Session, migrations, sql, statement
+from remanence.testing.store_suites.making import FINGERPRINT, NOW, add, block, healthy, memory, put
+from support.older import lent
+from support.services.postgres import Databases
 
 
 @pytest.fixture
@@ -67,7 +59,7 @@ def kept(store: PostgresStore) -> None:
 
 
 def examined(store: PostgresStore, repair: bool) -> dict[str, tuple[int, int, str]]:
-    found = store.doctor(repair=repair, fingerprint=FINGERPRINT)
+    found = store.upkeep.doctor(repair=repair, fingerprint=FINGERPRINT)
     return {one.check: (one.problems, one.repaired, one.detail) for one in found if one.problems}
 
 
@@ -100,13 +92,13 @@ class TestWalls:
             reach = Reach(tenant=tenant, all_users=True)
             match number % 4:
                 case 0:
-                    found = [one.value for one in store.documents(tenant, [block("same")])]
+                    found = [one.value for one in store.documents.get(tenant, [block("same")])]
                 case 1:
-                    found = [one.value for one in store.shelved(reach, Shelf.BLOCK)]
+                    found = [one.value for one in store.documents.shelved(reach, Shelf.BLOCK)]
                 case 2:
-                    found = [one.value for one in store.editions(tenant, block("same"))]
+                    found = [one.value for one in store.documents.editions(tenant, block("same"))]
                 case _:
-                    found = [one.value for one, _ in store.scan_documents(tenant)]
+                    found = [one.value for one, _ in store.documents.scan(tenant)]
             return {value["of"] for value in found} ^ {tenant}
 
         with ThreadPoolExecutor(8) as pool:
@@ -130,7 +122,7 @@ def test_of_two_stores_that_expect_the_same_one_succeeds(
         for version in range(40):
             each = [store, other, store, other]
             assert sum(pool.map(attempt, each, [version] * 4)) == 1
-    assert len(store.editions("t", block("b"))) == 40
+    assert len(store.documents.editions("t", block("b"))) == 40
     other.close()
 
 
@@ -142,13 +134,13 @@ def test_a_put_and_an_expiry_do_not_lose_each_other(
     address = Address(shelf=Shelf.SESSION, name="s")
     with ThreadPoolExecutor(2) as pool:
         for _ in range(40):
-            store.put("t", [Discard(address=address)])
+            store.documents.put("t", [Discard(address=address)])
             put(store, address, {"n": 1}, expires_at=NOW)
             later = NOW + timedelta(hours=1)
             fresh = pool.submit(put, other, address, {"n": 2}, expires_at=later)
-            gone = pool.submit(store.expire, "t", Shelf.SESSION, NOW)
+            gone = pool.submit(store.documents.expire, "t", Shelf.SESSION, NOW)
             made, erased = fresh.result(), gone.result()
-            (found,) = store.documents("t", [address])
+            (found,) = store.documents.get("t", [address])
             assert found == made
             assert made.version == (1 if erased else 2)
     other.close()
@@ -162,11 +154,11 @@ class TestDoctor:
         kept(store)
         admin.execute(f"UPDATE documents SET {damage} WHERE name = 'kept'")
         with pytest.raises(StoreCorrupt, match="block 'kept'"):
-            store.documents("t", [block("kept")])
+            store.documents.get("t", [block("kept")])
         assert examined(store, repair=False) == {"documents": (1, 0, "block 'kept'")}
         assert examined(store, repair=True) == {"documents": (1, 1, "block 'kept'")}
         assert healthy(store)
-        (found,) = store.documents("t", [block("kept")])
+        (found,) = store.documents.get("t", [block("kept")])
         assert (found.value, found.version, found.updated_at) == ({"n": 2}, 2, NOW)
 
     def test_what_no_edition_can_mend_is_told_until_it_is_put_anew(
@@ -185,9 +177,9 @@ class TestDoctor:
         kept(store)
         admin.execute("UPDATE editions SET reason = 'forged' WHERE version = 1")
         with pytest.raises(StoreCorrupt):
-            store.editions("t", block("kept"))
+            store.documents.editions("t", block("kept"))
         assert examined(store, repair=True) == {"editions": (1, 1, "block 'kept'")}
-        assert [one.version for one in store.editions("t", block("kept"))] == [2]
+        assert [one.version for one in store.documents.editions("t", block("kept"))] == [2]
         admin.execute("DELETE FROM documents WHERE name = 'kept'")
         assert examined(store, repair=True) == {"stray editions": (1, 1, "")}
         assert healthy(store)
@@ -199,11 +191,11 @@ class TestCopies:
     ) -> None:
         kept(store)
         put(store, block("theirs"), {"x": "é" * 5000}, tenant="u", keep=True)
-        before = {tenant: list(store.scan_documents(tenant)) for tenant in ("t", "u")}
-        store.backup(tmp_path / "copy")
+        before = {tenant: list(store.documents.scan(tenant)) for tenant in ("t", "u")}
+        store.upkeep.backup(tmp_path / "copy")
         restore(tmp_path / "copy", spare)
         back = PostgresStore(spare)
-        assert {tenant: list(back.scan_documents(tenant)) for tenant in ("t", "u")} == before
+        assert {tenant: list(back.documents.scan(tenant)) for tenant in ("t", "u")} == before
         put(back, block("after"), keep=True)
         assert healthy(back)
         back.close()
@@ -213,7 +205,7 @@ class TestCopies:
     ) -> None:
         kept(store)
         admin.execute("UPDATE documents SET name = 'forged' WHERE name = 'bare'")
-        store.backup(tmp_path / "copy")
+        store.upkeep.backup(tmp_path / "copy")
         with pytest.raises(StoreCorrupt, match="1 damaged documents"):
             restore(tmp_path / "copy", spare)
 
@@ -225,15 +217,15 @@ class TestCopies:
             store = PostgresStore(bare_postgres_url)
             with psycopg.connect(bare_postgres_url, autocommit=True) as own, lent(own.execute):
                 (record,) = add(store, memory("x", session_id="s"))
-            store.backup(tmp_path / "copy")
+            store.upkeep.backup(tmp_path / "copy")
             store.close()
         with zipfile.ZipFile(tmp_path / "copy") as file:
             assert b"editions" not in file.read("manifest.json")
         restore(tmp_path / "copy", spare)
         for url in (bare_postgres_url, spare):
             store = PostgresStore(url)
-            assert store.schema == len(migrations())
-            assert store.find(Reach(tenant="t", session_id="s")) == [record]
+            assert store.upkeep.schema == len(migrations())
+            assert store.archive.find(Reach(tenant="t", session_id="s")) == [record]
             put(store, block("b"), keep=True)
             assert healthy(store)
             store.close()
@@ -258,7 +250,7 @@ def test_discarded_bytes_are_gone_from_the_tables_after_compact(
     with psycopg.connect(postgres_url) as older:
         older.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         older.execute("SELECT count(*) FROM tenants")
-        store.put("t", [Discard(address=block("canary-7f3a"))])
+        store.documents.put("t", [Discard(address=block("canary-7f3a"))])
         found_in_pauses: list[bool] = []
 
         def pause(_: float) -> None:
@@ -266,8 +258,8 @@ def test_discarded_bytes_are_gone_from_the_tables_after_compact(
             older.rollback()
 
         own_time = SimpleNamespace(monotonic=time.monotonic, sleep=pause)
-        monkeypatch.setattr(compacting, "time", own_time)
-        store.compact()
+        monkeypatch.setattr(maintenance, "time", own_time)
+        store.upkeep.compact()
     assert found_in_pauses[0]
     files = raw(admin)
     assert b"stays-7f3a" in files
@@ -313,7 +305,7 @@ class TestPlans:
             )
             for n in range(5000)
         ]
-        store.put("t", puts)
+        store.documents.put("t", puts)
         admin.execute("VACUUM ANALYZE")
         return store
 
@@ -358,7 +350,7 @@ class TestPlans:
             "documents_by_address": Reach(tenant="t", user_id="u1", session_id="s7"),
         }
         for index, reach in reaches.items():
-            condition = shelves.within(reach)
+            condition = documents.within(reach)
             asked = (1, "working", *condition.values, 10, 0)
             steps = self.plan(filled, statement("shelved", condition), asked)
             assert f"using {index}" in steps, steps
@@ -366,4 +358,4 @@ class TestPlans:
         steps = self.plan(filled, sql("documents_after"), {**after, "most": 50})
         assert "using documents_by_address" in steps, steps
         over = {"shelf": "working", "now": 0, "most": 9}
-        assert "documents_by_expiry" in self.plan(filled, sql("lock_expired"), over)
+        assert "documents_by_expiry" in self.plan(filled, sql("expired"), over)

@@ -19,22 +19,26 @@ from remanence.model.memory import MemoryRecord, State
 from remanence.model.scope import Reach
 from remanence.model.write import Insert, Remove, Revise
 from remanence.store.conditions import Condition, joined
+from remanence.store.core.knowledge import within
 from remanence.store.postgres import PostgresStore, restore, schema
-from remanence.store.postgres.filters import statement
-from remanence.store.postgres.knowledge import within
-from remanence.store.postgres.session import Session, migrations, sql
-from remanence.testing.older import lent
-from remanence.testing.services.postgres import Databases
+from remanence.store.postgres.session import Session, migrations, sql, statement
 from remanence.testing.store_suites.making import (
+    EVERY,
     FINGERPRINT,
     NOW,
     add,
+    claim,
+    entity,
+    found,
     healthy,
     memory,
+    mention,
+    named,
     partition_of,
     write,
 )
-from remanence.testing.store_suites.saying import EVERY, claim, entity, found, mention, named
+from support.older import lent
+from support.services.postgres import Databases
 
 ANA, BOB, OSLO = entity("Ana", type="person"), entity("Bob"), entity("Oslo", type="place")
 TABLES = ("entities", "claims", "mentions")
@@ -67,12 +71,12 @@ def told(store: PostgresStore, tenant: str = "t") -> MemoryRecord:
     said = claim(ANA, "lives in", OSLO, memory=record.id)
     learnt = found(record, said, names=(ANA, BOB, OSLO))
     write(store, Insert(record=record), tenant=tenant, learnt=(learnt,))
-    store.know(tenant, [], [claim(ANA, "is", "tall")])
+    store.knowledge.know(tenant, [], [claim(ANA, "is", "tall")])
     return record
 
 
 def examined(store: PostgresStore, repair: bool) -> dict[str, tuple[int, int, str]]:
-    found = store.doctor(repair=repair, fingerprint=FINGERPRINT)
+    found = store.upkeep.doctor(repair=repair, fingerprint=FINGERPRINT)
     return {one.check: (one.problems, one.repaired, one.detail) for one in found if one.problems}
 
 
@@ -97,14 +101,17 @@ class TestWalls:
         tenants = [f"tenant{number}" for number in range(6)]
         for name in tenants:
             record = add(store, memory("x", name))[0]
-            store.know(name, [ANA], [claim(ANA, "is", name)], [mention(record, ANA)])
+            store.knowledge.know(name, [ANA], [claim(ANA, "is", name)], [mention(record, ANA)])
 
         def call(number: int) -> set[str]:
             tenant = random.Random(number).choice(tenants)
             reach = Reach(tenant=tenant)
-            scanned = [one for one in store.scan_knowledge(tenant) if hasattr(one, "value")]
-            said = {one.value for one in (*store.claims(reach, about=[ANA.id]), *scanned)}
-            spoken = [store.get(tenant, [one.memory]) for one in store.mentions(reach, [ANA.id])]
+            scanned = [one for one in store.knowledge.scan(tenant) if hasattr(one, "value")]
+            said = {one.value for one in (*store.knowledge.claims(reach, about=[ANA.id]), *scanned)}
+            spoken = [
+                store.archive.get(tenant, [one.memory])
+                for one in store.knowledge.mentions(reach, [ANA.id])
+            ]
             return (said ^ {tenant}) | {"" for one in spoken if len(one) != 1}
 
         with ThreadPoolExecutor(8) as pool:
@@ -134,8 +141,8 @@ class TestRaces:
                 write(own, *(Insert(record=one) for one in new), learnt=tuple(learnt))
                 mine += new
                 stated = chance.sample(people["u"], 2)
-                own.know("t", stated, [claim(stated[0], "knows", stated[1])])
-                own.unknow("t", [one.id for one in own.claims(EVERY, limit=1)])
+                own.knowledge.know("t", stated, [claim(stated[0], "knows", stated[1])])
+                own.knowledge.unknow("t", [one.id for one in own.knowledge.claims(EVERY, limit=1)])
 
         with ThreadPoolExecutor(6) as pool:
             list(pool.map(work, range(6)))
@@ -153,10 +160,10 @@ class TestRaces:
 
     def check_whole(self, store: PostgresStore) -> None:
         assert healthy(store)
-        claims = store.claims(EVERY, limit=100_000)
+        claims = store.knowledge.claims(EVERY, limit=100_000)
         spoken = {one for said in claims for one in (said.subject, said.object)}
-        spoken |= store.mention_counts(EVERY).keys()
-        assert {one.id for one in store.entities(EVERY)} == spoken
+        spoken |= store.knowledge.mention_counts(EVERY).keys()
+        assert {one.id for one in store.knowledge.entities(EVERY)} == spoken
 
     def test_the_last_two_to_speak_of_somebody_leave_together(
         self, store: PostgresStore, postgres_url: str
@@ -190,7 +197,7 @@ class TestRaces:
                 assert came.result()
                 assert went.result()
                 assert named(store) == ["Ana"]
-                assert store.claims(EVERY) == [said]
+                assert store.knowledge.claims(EVERY) == [said]
                 write(store, Remove(id=new.id))
         other.close()
 
@@ -198,17 +205,17 @@ class TestRaces:
         self, store: PostgresStore, postgres_url: str
     ) -> None:
         other = PostgresStore(postgres_url)
-        store.know("t", [entity("Ana", given=True)])
+        store.knowledge.know("t", [entity("Ana", given=True)])
         with ThreadPoolExecutor(2) as pool:
             for _ in range(40):
                 record = add(store, memory("x"))[0]
                 said = claim(ANA, "is", "x", memory=record.id)
-                known = pool.submit(other.know, "t", [], [said], [mention(record, ANA)])
+                known = pool.submit(other.knowledge.know, "t", [], [said], [mention(record, ANA)])
                 gone = pool.submit(write, store, Remove(id=record.id))
                 assert gone.result()
                 assert isinstance(known.exception(), NotFound | None)
-                assert store.claims(EVERY) == []
-                assert store.mention_counts(EVERY) == {}
+                assert store.knowledge.claims(EVERY) == []
+                assert store.knowledge.mention_counts(EVERY) == {}
         assert healthy(store)
         other.close()
 
@@ -217,9 +224,9 @@ def test_others_hear_of_what_is_known(store: PostgresStore, postgres_url: str) -
     told(store)
     other = PostgresStore(postgres_url)
     partition = partition_of(other)
-    other.watch(0)
-    store.know("t", [], [claim(ANA, "is", "x")])
-    assert other.watch(5) == [partition]
+    other.recall.watch(0)
+    store.knowledge.know("t", [], [claim(ANA, "is", "x")])
+    assert other.recall.watch(5) == [partition]
     other.close()
 
 
@@ -233,7 +240,7 @@ class TestDoctor:
         told(store)
         admin.execute(f"UPDATE entities SET {damage} WHERE folded = 'ana'")
         with pytest.raises(StoreCorrupt, match=ANA.id):
-            store.entities(EVERY)
+            store.knowledge.entities(EVERY)
         assert examined(store, repair=False)["entities"][:2] == (1, 0)
         assert examined(store, repair=True)["entities"][:2] == (1, 1)
         assert healthy(store)
@@ -245,7 +252,7 @@ class TestDoctor:
         told(store)
         admin.execute("UPDATE entities SET name = 'x', folded = 'x' WHERE folded = 'ana'")
         assert examined(store, repair=True) == {"entities": (1, 0, "x")}
-        assert store.unknow("t", [], [ANA.id]) == 4
+        assert store.knowledge.unknow("t", [], [ANA.id]) == 4
         assert healthy(store)
 
     @pytest.mark.parametrize(
@@ -257,11 +264,11 @@ class TestDoctor:
         told(store)
         admin.execute(f"UPDATE claims SET {damage} WHERE value = 'Oslo'")
         with pytest.raises(StoreCorrupt):
-            store.claims(EVERY)
-        position = store.position(partition_of(store))
+            store.knowledge.claims(EVERY)
+        position = store.recall.position(partition_of(store))
         assert examined(store, repair=True) == {"claims": (1, 1, "Ana lives in Oslo.")}
-        assert [one.value for one in store.claims(EVERY)] == ["tall"]
-        assert store.position(partition_of(store)) > position
+        assert [one.value for one in store.knowledge.claims(EVERY)] == ["tall"]
+        assert store.recall.position(partition_of(store)) > position
         assert healthy(store)
 
     def test_what_belongs_to_nobody_goes(
@@ -273,8 +280,8 @@ class TestDoctor:
         assert strays["claims"][:2] == (1, 1)
         assert strays["stray mentions"][:2] == (3, 3)
         assert healthy(store)
-        assert store.get("t", [record.id]) == []
-        store.know("t", [OSLO], [claim(ANA, "loves", OSLO)])
+        assert store.archive.get("t", [record.id]) == []
+        store.knowledge.know("t", [OSLO], [claim(ANA, "loves", OSLO)])
         admin.execute("UPDATE claims SET partition = 99 WHERE value = 'tall'")
         admin.execute("DELETE FROM entities WHERE folded = 'oslo'")
         assert examined(store, repair=True)
@@ -284,13 +291,13 @@ class TestDoctor:
         record = told(store)
         admin.execute("UPDATE claims SET rested_at = 7")
         assert examined(store, repair=True) == {"resting claims": (1, 1, "")}
-        assert [one.rested_at is None for one in store.claims(EVERY)] == [True, False]
+        assert [one.rested_at is None for one in store.knowledge.claims(EVERY)] == [True, False]
         later = NOW + timedelta(hours=1)
         change = {"state": State.ARCHIVED}
         write(store, Revise(id=record.id, changes=change, verb="x", at=later))
         admin.execute("UPDATE claims SET rested_at = NULL")
         assert examined(store, repair=True) == {"resting claims": (1, 1, "")}
-        assert store.claims(EVERY)[0].rested_at == later
+        assert store.knowledge.claims(EVERY)[0].rested_at == later
 
     def test_what_a_damaged_memory_says_rests(
         self, store: PostgresStore, admin: psycopg.Connection
@@ -298,7 +305,7 @@ class TestDoctor:
         told(store)
         admin.execute("UPDATE memories SET text = 'forged'")
         assert examined(store, repair=True)["digests"][:2] == (1, 1)
-        assert [one.rested_at is None for one in store.claims(EVERY)] == [False, True]
+        assert [one.rested_at is None for one in store.knowledge.claims(EVERY)] == [False, True]
         assert healthy(store)
 
 
@@ -308,14 +315,14 @@ class TestCopies:
     ) -> None:
         told(store)
         told(store, "u")
-        before = {tenant: list(store.scan_knowledge(tenant)) for tenant in ("t", "u")}
-        store.backup(tmp_path / "copy")
+        before = {tenant: list(store.knowledge.scan(tenant)) for tenant in ("t", "u")}
+        store.upkeep.backup(tmp_path / "copy")
         restore(tmp_path / "copy", spare)
         back = PostgresStore(spare)
-        assert {tenant: list(back.scan_knowledge(tenant)) for tenant in ("t", "u")} == before
+        assert {tenant: list(back.knowledge.scan(tenant)) for tenant in ("t", "u")} == before
         told(back)
-        back.know("t", [entity("New")], [claim(ANA, "is", "new")])
-        assert len(back.claims(EVERY)) == 5
+        back.knowledge.know("t", [entity("New")], [claim(ANA, "is", "new")])
+        assert len(back.knowledge.claims(EVERY)) == 5
         assert healthy(back)
         back.close()
 
@@ -330,7 +337,7 @@ class TestCopies:
     ) -> None:
         told(store)
         admin.execute(f"UPDATE {forged}")
-        store.backup(tmp_path / "copy")
+        store.upkeep.backup(tmp_path / "copy")
         with pytest.raises(StoreCorrupt, match=r"\d damaged entities and claims"):
             restore(tmp_path / "copy", spare)
 
@@ -342,15 +349,15 @@ class TestCopies:
             store = PostgresStore(bare_postgres_url)
             with psycopg.connect(bare_postgres_url, autocommit=True) as own, lent(own.execute):
                 (record,) = add(store, memory("x"))
-            store.backup(tmp_path / "copy")
+            store.upkeep.backup(tmp_path / "copy")
             store.close()
         with zipfile.ZipFile(tmp_path / "copy") as file:
             assert b"entities" not in file.read("manifest.json")
         restore(tmp_path / "copy", spare)
         for url in (bare_postgres_url, spare):
             store = PostgresStore(url)
-            assert store.schema == len(migrations())
-            store.know("t", [ANA], [claim(ANA, "is", "x")], [mention(record, ANA)])
+            assert store.upkeep.schema == len(migrations())
+            store.knowledge.know("t", [ANA], [claim(ANA, "is", "x")], [mention(record, ANA)])
             assert healthy(store)
             store.close()
 
@@ -370,7 +377,7 @@ class TestPlans:
                 for n in range(1500)
             ]  # fmt: skip
             spoken = [mention(records[n], people[n]) for n in range(1500)]
-            store.know("t", people, said, spoken)
+            store.knowledge.know("t", people, said, spoken)
         admin.execute("VACUUM ANALYZE")
         return store
 
@@ -388,7 +395,8 @@ class TestPlans:
         reach = Reach(tenant="t", user_id="u1")
 
         def work(session: Session) -> Condition:
-            own = within(session, table, store._database.partitions(session, reach), reach)
+            partitions = store._database.partitions(session, reach)
+            own = within(store._database, session, table, partitions, reach)
             return joined("AND", [own, *more])
 
         found = store._database.read("t", work)
@@ -397,32 +405,32 @@ class TestPlans:
 
     def test_claims_are_found_through_their_indexes(self, filled: PostgresStore) -> None:
         newest = self.within(filled, "c")
-        steps = self.plan(filled, statement("claims_in_reach", newest), (*newest.values, 10, 0))
+        steps = self.plan(filled, statement("find_claims", newest), (*newest.values, 10, 0))
         assert "recorded_at_key_idx" in steps, steps
-        one = filled.claims(Reach(tenant="t", user_id="u1"), limit=1)[0]
+        one = filled.knowledge.claims(Reach(tenant="t", user_id="u1"), limit=1)[0]
         about = Condition("c.subject = ANY(?) OR c.object = ANY(?)", ([5], [5]))
         condition = self.within(filled, "c", about)
-        text = statement("claims_in_reach", condition)
+        text = statement("find_claims", condition)
         steps = self.plan(filled, text, (*condition.values, 10, 0))
         assert "subject_idx" in steps, steps
         assert "object_idx" in steps, steps
-        (same,) = filled.claims(Reach(tenant="t", user_id="u1"), ids=[one.id])
+        (same,) = filled.knowledge.claims(Reach(tenant="t", user_id="u1"), ids=[one.id])
         assert same == one
 
     def test_names_are_walked_in_order(self, filled: PostgresStore) -> None:
         prefix = Condition("e.head >= ? AND e.head < ?", ("person 7", "person 8"))
         condition = self.within(filled, "e", prefix)
-        text = statement("entities_in_reach", condition)
+        text = statement("find_entities", condition)
         steps = self.plan(filled, text, (*condition.values, 10, 0))
         assert "partition_head_idx" in steps, steps
 
     def test_recall_walks_its_partition(self, filled: PostgresStore) -> None:
         partition = partition_of(filled, user_id="u1")
         asked = {"partition": partition, "after": 0, "most": 100}
-        steps = self.plan(filled, sql("ties"), asked)
+        steps = self.plan(filled, sql("ties_after"), asked)
         assert "partition_key_idx" in steps, steps
         asked = {"partition": partition, "memory": 0, "entity": 0, "most": 100}
-        steps = self.plan(filled, sql("mentioned"), asked)
+        steps = self.plan(filled, sql("mentioned_after"), asked)
         assert "mentions_" in steps, steps
         assert "Seq Scan on mentions" not in steps, steps
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from remanence.language.traits import TIME
 from remanence.store.postgres import PostgresStore, restore, schema
 from remanence.store.postgres.session import migrations
 from remanence.store.words import Words
-from remanence.testing.older import lent
-from remanence.testing.services.postgres import Databases
 from remanence.testing.store_suites.making import NOW, add, healthy, memory, partition_of
 from remanence.testing.store_suites.recall import said
-from remanence.text.flags import TIME
+from support.older import lent
+from support.services.postgres import Databases
 
 TODAY = (NOW - datetime(1970, 1, 1, tzinfo=UTC)).days
 TEXTS = ["We met yesterday.", "Nothing.", f"Today, {'a word ' * 5000}"]
@@ -39,14 +39,16 @@ def test_a_store_and_a_copy_of_the_schema_before_learn_what_their_texts_speak_of
         store = PostgresStore(bare_postgres_url, words=BEFORE)
         with psycopg.connect(bare_postgres_url, autocommit=True) as own, lent(own.execute):
             add(store, *map(memory, TEXTS))
-        store.backup(tmp_path / "copy")
+        store.upkeep.backup(tmp_path / "copy")
         store.close()
     restore(tmp_path / "copy", spare)
     for url in (bare_postgres_url, spare):
         store = PostgresStore(url)
-        assert store.schema == len(migrations())
+        assert store.upkeep.schema == len(migrations())
         assert said(store) == SAID
-        flags = {trait.key: trait.flags & TIME for trait in store.traits(partition_of(store))}
+        flags = {
+            trait.key: trait.flags & TIME for trait in store.recall.traits(partition_of(store))
+        }
         assert [flags[key] for key in sorted(flags)] == [TIME, 0, TIME]
         assert healthy(store)
         store.close()

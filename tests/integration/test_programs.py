@@ -13,9 +13,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from remanence.testing.fork_server import fork_server
 from remanence.testing.patience import HANG_S, until
-from remanence.testing.program import Program
+from support.fork_server import fork_server
+from support.program import Program
 
 TELLING = """
 import json, os, sys
@@ -102,8 +102,8 @@ def test_nothing_is_left_of_those_that_ended() -> None:
 
 OWNER = """
 import sys
-from remanence.testing.fork_server import fork_server
-from remanence.testing.program import Program
+from support.fork_server import fork_server
+from support.program import Program
 program = Program("import time; time.sleep(3600)")
 print(fork_server().pid, program.pid, flush=True)
 sys.stdin.read()
@@ -136,7 +136,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 import psutil
-from remanence.testing.fork_server import fork_server
+from support.fork_server import fork_server
 barrier = Barrier(8)
 def asked(_):
     barrier.wait()

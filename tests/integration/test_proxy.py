@@ -13,11 +13,12 @@ import openai
 import pytest
 
 from remanence import Memory
+from remanence.language.fences import without_fenced
 from remanence.model.memory import MemoryRecord
 from remanence.testing.chat_server import ChatServer, calls, says
 from remanence.testing.patience import HANG_S, until
 from remanence.testing.serving import Served, serving
-from remanence.text.fences import without_fenced
+from support import http
 
 MODEL = "scripted"
 SISTER = "My sister's name is Marta and she lives in Porto."
@@ -60,7 +61,7 @@ def post(served: Served, body: bytes | dict[str, Any], **headers: str) -> httpx.
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     url = f"{served.url}/v1/chat/completions"
-    return httpx.post(url, content=content, headers=named, trust_env=False, timeout=HANG_S)
+    return http.post(url, content=content, headers=named, trust_env=False, timeout=HANG_S)
 
 
 def system(upstream: ChatServer) -> str:
@@ -153,7 +154,7 @@ def test_the_first_byte_does_not_wait_for_the_last(served: Served, upstream: Cha
     upstream.then(says("Slowly but surely.", hold_after=200))
     body = {"stream": True, "messages": [{"role": "user", "content": "Go"}], "user": "ana"}
     with (
-        httpx.Client(trust_env=False, timeout=HANG_S) as client,
+        http.Client(trust_env=False, timeout=HANG_S) as client,
         client.stream("POST", f"{served.url}/v1/chat/completions", json=body) as answer,
     ):
         chunks = answer.iter_raw()
@@ -170,7 +171,7 @@ def test_models_pass(client: openai.OpenAI, upstream: ChatServer) -> None:
 
 @pytest.mark.parametrize("path", ["completions", "embeddings", "models/scripted", "responses"])
 def test_other_paths_of_the_api_are_not_there(path: str, served: Served) -> None:
-    answer = httpx.post(f"{served.url}/v1/{path}", json={}, trust_env=False)
+    answer = http.post(f"{served.url}/v1/{path}", json={}, trust_env=False)
     assert answer.status_code == 404
 
 

@@ -21,6 +21,7 @@ from remanence.errors import ConfigError
 from remanence.testing.chat_server import ChatServer, Turn, fails, says, streams
 from remanence.testing.patience import HANG_S, until
 from remanence.testing.serving import Served, serving
+from support import http
 
 SISTER = "My sister's name is Marta and she lives in Porto."
 ASKED = {"role": "user", "content": "What is my sister's name?"}
@@ -55,7 +56,7 @@ def stored(memory: Memory, count: int, user: str | None = "ana") -> list[tuple[s
 def post(served: Served, body: Any, headers: Any = None) -> httpx.Response:
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     url = f"{served.url}/v1/chat/completions"
-    return httpx.post(url, content=content, headers=headers, trust_env=False, timeout=HANG_S)
+    return http.post(url, content=content, headers=headers, trust_env=False, timeout=HANG_S)
 
 
 def chat(text: str = "Hello", **more: Any) -> dict[str, Any]:
@@ -69,7 +70,7 @@ def test_without_an_upstream_the_setting_is_named() -> None:
     with serving() as served:
         for answer in (
             post(served, chat()),
-            httpx.get(f"{served.url}/v1/models", trust_env=False),
+            http.get(f"{served.url}/v1/models", trust_env=False),
         ):
             assert answer.status_code == 422
             assert answer.headers["content-type"] == "application/problem+json"
@@ -150,7 +151,7 @@ def test_the_client_sees_why_it_is_not_let_in(upstream: ChatServer) -> None:
         error = refused_with(served, key=reader, origin="http://evil.example")
         assert (error.status_code, error.code) == (403, "wrong-origin")
         assert "REMANENCE_ORIGINS" in str(error)
-        httpx.get(f"{served.url}/v1/stats", headers={"x-api-key": reader}, trust_env=False)
+        http.get(f"{served.url}/v1/stats", headers={"x-api-key": reader}, trust_env=False)
         error = refused_with(served, key=reader)
         assert error.status_code == 429
         assert "Too many calls" in str(error)
@@ -162,7 +163,7 @@ def test_an_upstream_that_is_not_there() -> None:
     with serving(upstream_url=f"http://127.0.0.1:{port}/v1") as served:
         for answer in (
             post(served, chat()),
-            httpx.get(f"{served.url}/v1/models", trust_env=False),
+            http.get(f"{served.url}/v1/models", trust_env=False),
         ):
             assert answer.status_code == 502
             assert answer.json()["type"] == "urn:remanence:language-model"
@@ -186,7 +187,7 @@ def test_nobody_is_sent_elsewhere(served: Served, upstream: ChatServer) -> None:
 def test_an_upstream_that_dies_midway(served: Served, upstream: ChatServer) -> None:
     upstream.then(says("Half of what I wanted to say", cut_after=420))
     with (
-        httpx.Client(trust_env=False, timeout=HANG_S) as client,
+        http.Client(trust_env=False, timeout=HANG_S) as client,
         client.stream(
             "POST", f"{served.url}/v1/chat/completions", json=chat(stream=True)
         ) as answer,
@@ -260,7 +261,7 @@ def test_cookies_and_page_rights_of_the_upstream_do_not_pass(
 def test_a_client_that_leaves_midway(served: Served, upstream: ChatServer) -> None:
     upstream.then(says("Half of what I wanted to say", hold_after=420))
     with (
-        httpx.Client(trust_env=False, timeout=HANG_S) as client,
+        http.Client(trust_env=False, timeout=HANG_S) as client,
         client.stream(
             "POST", f"{served.url}/v1/chat/completions", json=chat(stream=True)
         ) as answer,
@@ -275,7 +276,7 @@ def test_a_client_that_leaves_midway(served: Served, upstream: ChatServer) -> No
 def test_a_client_that_leaves_before_the_answer(served: Served, upstream: ChatServer) -> None:
     upstream.then(Turn(hang=True))
     with pytest.raises(httpx.ReadTimeout):
-        httpx.post(f"{served.url}/v1/chat/completions", json=chat(), trust_env=False, timeout=1.5)
+        http.post(f"{served.url}/v1/chat/completions", json=chat(), trust_env=False, timeout=1.5)
     assert stored(served.memory, 1) == [("Hello", "")]
 
 
@@ -287,7 +288,7 @@ def test_a_client_that_leaves_after_the_last_word_has_it_all(
     whole = post(served, chat(stream=True)).content
     upstream.then(says("All of it.", hold_after=len(whole)))
     with (
-        httpx.Client(trust_env=False, timeout=HANG_S) as client,
+        http.Client(trust_env=False, timeout=HANG_S) as client,
         client.stream(
             "POST", f"{served.url}/v1/chat/completions", json=chat("Again", stream=True)
         ) as answer,
@@ -513,7 +514,7 @@ def test_without_a_key_for_the_upstream_none_goes_up(upstream: ChatServer) -> No
 def test_nobody_gets_in_without_a_key(served: Served, upstream: ChatServer) -> None:
     served.key()
     assert post(served, chat()).status_code == 401
-    assert httpx.get(f"{served.url}/v1/models", trust_env=False).status_code == 401
+    assert http.get(f"{served.url}/v1/models", trust_env=False).status_code == 401
     assert not upstream.requests
 
 

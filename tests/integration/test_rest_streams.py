@@ -9,18 +9,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from remanence import Memory
+from remanence.api.service import MemoryService
+from remanence.api.verb import AnyVerb
+from remanence.api.verbs.table import served
 from remanence.errors import StoreBusy
-from remanence.operations.routes import Route, routes
 from remanence.testing.patience import HANG_S
 from remanence.testing.serving import Served, serving
+from support import http
 
 EVENTS = {"accept": "text/event-stream"}
 LINES = {"content-type": "application/x-ndjson"}
-LONG = [each for each in routes() if each.operation.reports]
+LONG = [each for each in served() if each.reports]
 
 
 @pytest.fixture
@@ -50,14 +52,14 @@ def settled(answer: Any) -> Any:
 
 
 class TestEvents:
-    @pytest.mark.parametrize("route", LONG, ids=lambda route: route.operation.name)
+    @pytest.mark.parametrize("route", LONG, ids=lambda route: route.name)
     def test_a_long_run_tells_of_itself_and_gives_the_same_answer(
-        self, route: Route, server: Served
+        self, route: AnyVerb, server: Served
     ) -> None:
         server.memory.add_many([f"note {n} about the garden" for n in range(5)])
         url = server.url + route.path
-        plain = httpx.request(route.method, url, timeout=HANG_S)
-        told = httpx.request(route.method, url, headers=EVENTS, timeout=HANG_S)
+        plain = http.request(route.method, url, timeout=HANG_S)
+        told = http.request(route.method, url, headers=EVENTS, timeout=HANG_S)
         assert plain.status_code == 200, plain.text
         assert told.headers["content-type"].startswith("text/event-stream")
         *reports, (last, answer) = events(told.text)
@@ -68,8 +70,8 @@ class TestEvents:
 
     def test_progress_is_told_and_the_result_is_the_json_answer(self, server: Served) -> None:
         server.memory.add_many([f"note {n}" for n in range(50)])
-        told = httpx.post(f"{server.url}/v1/admin/reembed", headers=EVENTS, timeout=HANG_S)
-        plain = httpx.post(f"{server.url}/v1/admin/reembed", timeout=HANG_S)
+        told = http.post(f"{server.url}/v1/admin/reembed", headers=EVENTS, timeout=HANG_S)
+        plain = http.post(f"{server.url}/v1/admin/reembed", timeout=HANG_S)
         assert settled(events(told.text)[-1][1]) == settled(plain.json())
 
     def test_an_error_is_an_event_too(
@@ -78,9 +80,9 @@ class TestEvents:
         def fails(*_: Any, **__: Any) -> Any:
             raise StoreBusy("somebody else writes at /srv/secret.db")
 
-        monkeypatch.setattr(type(server.memory), "reembed", fails)
+        monkeypatch.setattr(MemoryService, "reembed", fails)
         headers = EVENTS | {"x-request-id": "long-1"}
-        told = httpx.post(f"{server.url}/v1/admin/reembed", headers=headers)
+        told = http.post(f"{server.url}/v1/admin/reembed", headers=headers)
         ((name, problem),) = events(told.text)
         assert name == "error"
         assert (problem["status"], problem["type"]) == (503, "urn:remanence:store-busy")
@@ -89,7 +91,7 @@ class TestEvents:
 
     def test_what_is_malformed_is_refused_before_any_event(self, server: Served) -> None:
         body = {"colour": "blue"}
-        told = httpx.post(f"{server.url}/v1/sleep/runs", json=body, headers=EVENTS)
+        told = http.post(f"{server.url}/v1/sleep/runs", json=body, headers=EVENTS)
         assert told.status_code == 400
         assert told.headers["content-type"] == "application/problem+json"
 
@@ -97,17 +99,17 @@ class TestEvents:
         self, server: Served, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         begun, go_on, done = threading.Event(), threading.Event(), threading.Event()
-        real = type(server.memory).reembed
+        real = MemoryService.reembed
 
-        def slow(memory: Memory, *given: Any, **more: Any) -> Any:
+        def slow(memory: MemoryService, *given: Any, **more: Any) -> Any:
             begun.set()
             go_on.wait(HANG_S)
             answer = real(memory, *given, **more)
             done.set()
             return answer
 
-        monkeypatch.setattr(type(server.memory), "reembed", slow)
-        with httpx.stream("POST", f"{server.url}/v1/admin/reembed", headers=EVENTS):
+        monkeypatch.setattr(MemoryService, "reembed", slow)
+        with http.stream("POST", f"{server.url}/v1/admin/reembed", headers=EVENTS):
             assert begun.wait(HANG_S)
         go_on.set()
         assert done.wait(HANG_S)
@@ -123,7 +125,7 @@ class TestTransfers:
         return server
 
     def test_there_and_back(self, filled: Served, tmp_path: Path) -> None:
-        out = httpx.get(f"{filled.url}/v1/export", timeout=HANG_S)
+        out = http.get(f"{filled.url}/v1/export", timeout=HANG_S)
         assert out.headers["content-type"].startswith("application/x-ndjson")
         lines = [json.loads(line) for line in out.text.splitlines()]
         assert lines[-1]["type"] == "end"
@@ -131,15 +133,15 @@ class TestTransfers:
             key = other.key(tenant="acme")
             headers = LINES | {"authorization": f"Bearer {key}"}
             url = f"{other.url}/v1/import"
-            done = httpx.post(url, content=out.content, headers=headers, timeout=HANG_S)
+            done = http.post(url, content=out.content, headers=headers, timeout=HANG_S)
             assert done.status_code == 200, done.text
             assert (done.json()["memories"], done.json()["skipped"]) == (1, 0)
-            again = httpx.post(url, content=out.content, headers=headers, timeout=HANG_S).json()
+            again = http.post(url, content=out.content, headers=headers, timeout=HANG_S).json()
             assert (again["memories"], again["skipped"]) == (0, 1)
-            back = httpx.get(f"{other.url}/v1/export", headers=headers, timeout=HANG_S)
+            back = http.get(f"{other.url}/v1/export", headers=headers, timeout=HANG_S)
             kept: dict[str, Any] = {"headers": headers, "params": {"user_id": "ana"}}
-            assert httpx.get(f"{other.url}/v1/blocks/human", **kept).json()["value"]
-            assert httpx.get(f"{other.url}/v1/facts", **kept).json()["facts"]
+            assert http.get(f"{other.url}/v1/blocks/human", **kept).json()["value"]
+            assert http.get(f"{other.url}/v1/facts", **kept).json()["facts"]
         assert self.told(back.text) == self.told(out.text)
 
     @staticmethod
@@ -154,7 +156,7 @@ class TestTransfers:
     def test_an_export_holds_nothing_of_another_tenant(self, server: Served) -> None:
         server.memory.add("of the default tenant")
         headers = {"authorization": f"Bearer {server.key(tenant='acme')}"}
-        out = httpx.get(f"{server.url}/v1/export", headers=headers, timeout=HANG_S)
+        out = http.get(f"{server.url}/v1/export", headers=headers, timeout=HANG_S)
         assert "of the default tenant" not in out.text
         assert "rem_" not in out.text
 
@@ -163,7 +165,7 @@ class TestTransfers:
         with serving(Memory(tmp_path / "a.db")) as server:
             for n in range(4):
                 server.memory.add(f"{n} {big}")
-            out = httpx.get(f"{server.url}/v1/export", timeout=HANG_S).content
+            out = http.get(f"{server.url}/v1/export", timeout=HANG_S).content
         assert len(out) > 20_000
 
         def pieces() -> Iterator[bytes]:
@@ -171,17 +173,17 @@ class TestTransfers:
                 yield out[start : start + 5_000]
 
         with serving(Memory(tmp_path / "b.db"), max_body_mb=0.01) as server:
-            over = httpx.post(f"{server.url}/v1/memories", json={"text": big * 2})
+            over = http.post(f"{server.url}/v1/memories", json={"text": big * 2})
             assert over.status_code == 413
             url = f"{server.url}/v1/import"
-            done = httpx.post(url, content=pieces(), headers=LINES, timeout=HANG_S)
+            done = http.post(url, content=pieces(), headers=LINES, timeout=HANG_S)
             assert done.json()["memories"] == 4
 
     def test_an_import_that_is_none_changes_nothing(self, server: Served) -> None:
         url = f"{server.url}/v1/import"
         for content in (b"", b"{}", b"[1]\n", b"nonsense\n", b"\xff\xfe\n", b'{"type":"header"}\n'):
-            assert httpx.post(url, content=content, headers=LINES).status_code in (400, 422)
-        other = httpx.post(url, json={"type": "header"})
+            assert http.post(url, content=content, headers=LINES).status_code in (400, 422)
+        other = http.post(url, json={"type": "header"})
         assert other.status_code == 400
         assert server.memory.count() == 0
 
@@ -191,7 +193,7 @@ class TestTransfers:
     ) -> None:
         key = server.key("read", "write", **limited)
         headers = LINES | {"authorization": f"Bearer {key}"}
-        answer = httpx.post(f"{server.url}/v1/import", content=b"{}\n", headers=headers)
+        answer = http.post(f"{server.url}/v1/import", content=b"{}\n", headers=headers)
         assert answer.status_code == 403
 
     def test_a_client_that_leaves_midway_holds_nothing_up(self, server: Served) -> None:
@@ -207,5 +209,5 @@ class TestTransfers:
         for one in [each for each in threading.enumerate() if each.name == "export"]:
             one.join(HANG_S)
             assert not one.is_alive()
-        whole = httpx.get(f"{server.url}/v1/export", timeout=HANG_S)
+        whole = http.get(f"{server.url}/v1/export", timeout=HANG_S)
         assert json.loads(whole.text.splitlines()[-1])["type"] == "end"

@@ -6,7 +6,7 @@ import json
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from io import BytesIO
 from itertools import repeat
@@ -16,19 +16,19 @@ import httpx
 import pytest
 
 from remanence import Memory
+from remanence.api.verb import AnyVerb, Grant
 from remanence.model.document import PORTABLE, Shelf
 from remanence.model.scope import Reach
-from remanence.operations.operation import Operation
-from remanence.operations.routes import Grant
 from remanence.server.access import caller
 from remanence.server.mcp.tools import PROFILES
-from remanence.testing.canary_calls import echo
-from remanence.testing.canary_doors import Door, doors
-from remanence.testing.canary_tenants import CONTENTS, Owners, Tenant, plant, tenants
-from remanence.testing.canary_values import Fill
 from remanence.testing.chat_server import ChatServer
 from remanence.testing.serving import Served, serving
-from remanence.transfer import export_memory
+from remanence.tools.transfer import export_memory
+from support import http
+from support.canary_calls import echo
+from support.canary_doors import Door, doors
+from support.canary_tenants import CONTENTS, Owners, Tenant, plant, tenants
+from support.canary_values import Fill
 
 DOORS = doors()
 OWN_KEYS = "/v1/admin/"
@@ -96,12 +96,12 @@ class House:
         """All that somebody could destroy."""
         store, tenant = self.memory.parts.store, self.memory.tenant
         everybody = Reach(tenant=tenant, all_users=True)
-        found = {f"memory {record.id}" for _, record in store.scan(tenant)}
+        found = {f"memory {record.id}" for _, record in store.archive.scan(tenant)}
         for shelf in PORTABLE:
             for reach in (everybody, Reach(tenant=tenant)):
-                documents = store.shelved(reach, shelf, limit=1_000)
+                documents = store.documents.shelved(reach, shelf, limit=1_000)
                 found |= {f"{shelf} {one.address}" for one in documents}
-        claims = store.claims(everybody, limit=10_000)
+        claims = store.knowledge.claims(everybody, limit=10_000)
         return found | {f"claim {one.id}" for one in claims if one.memory is None}
 
 
@@ -117,7 +117,7 @@ def house(tmp_path: Any) -> Iterator[House]:
         for profile in PROFILES:
             memory = Memory(tmp_path / "memory.db", **common)
             servers[profile] = stack.enter_context(serving(memory, tools=profile, **common))
-        client = stack.enter_context(httpx.Client(timeout=120))
+        client = stack.enter_context(http.Client(timeout=120))
         made = House(servers, theirs, own, Owners([theirs, own]), client)
         plant(made.memory, servers["full"].app.state.keys, theirs)
         for server in servers.values():
@@ -159,10 +159,13 @@ def test_who_may_read_is_told_it_by_many_doors(house: House) -> None:
 def test_a_declaration_that_is_left_out_is_noticed(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def careless(operation: Operation) -> frozenset[Grant]:
-        return frozenset({Grant.WRITE if operation.writes else Grant.READ})
+    rule_of = caller.rule_of
 
-    monkeypatch.setattr(caller, "needs", careless)
+    def careless(operation: AnyVerb) -> caller.AccessRule:
+        needs = frozenset({Grant.WRITE if operation.writes else Grant.READ})
+        return replace(rule_of(operation), needs=needs)
+
+    monkeypatch.setattr(caller, "rule_of", careless)
     blind = house.key(Grant.WRITE, name="blind")
     asked = ("sessions/get", "sessions/end", "conversations/day", "append", "undo", "entities")
     found = [door for door in DOORS if door.name.startswith("POST /v1/")]
@@ -252,7 +255,7 @@ def _asked(served: Served, key: str, what: tuple[str, str, Any], ids: dict[str, 
     headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
     headers["accept"] = "application/json, text/event-stream"
     sent = b"" if body is None else told.encode()
-    return httpx.request(method, served.url + path, content=sent, headers=headers, timeout=60)
+    return http.request(method, served.url + path, content=sent, headers=headers, timeout=60)
 
 
 @pytest.mark.parametrize("name", ERASING)

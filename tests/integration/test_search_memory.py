@@ -15,7 +15,7 @@ from remanence import Memory
 from remanence.model.embedding import CODE_BYTES, quantised
 from remanence.model.write import Batch, Insert, Pieces
 from remanence.model.write import Piece as StoredPiece
-from remanence.recall import evidence, late
+from remanence.recall import evidence
 from remanence.testing.patience import HANG_S
 from remanence.testing.store_suites.making import memory as record
 
@@ -62,7 +62,7 @@ def _fill(memory: Memory, count: int, characters: int, rng: np.random.Generator)
             record=record(text, memory.tenant, happened_at=NOW),
             pieces=Pieces(fingerprint=fingerprint, pieces=pieces),
         )
-        memory.parts.store.write(Batch(tenant=memory.tenant, at=NOW, actions=(insert,)))
+        memory.parts.store.archive.write(Batch(tenant=memory.tenant, at=NOW, actions=(insert,)))
     return text
 
 
@@ -91,9 +91,9 @@ def test_answers_are_the_same_in_blocks_of_any_size(
         return [[(hit.memory.id, hit.passage, hit.score) for hit in found] for found in hits]
 
     before = answers()
-    for together, at_once in ((1, late.AT_ONCE), (9_000, 33), (evidence.TOGETHER, 1), (1, 100)):
+    for together, at_once in ((1, evidence.AT_ONCE), (9_000, 33), (evidence.TOGETHER, 1), (1, 100)):
         monkeypatch.setattr(evidence, "TOGETHER", together)
-        monkeypatch.setattr(late, "AT_ONCE", at_once)
+        monkeypatch.setattr(evidence, "AT_ONCE", at_once)
         for expected, found in zip(before, answers(), strict=True):
             assert [hit[:2] for hit in found] == [hit[:2] for hit in expected]
             assert [hit[2] for hit in found] == pytest.approx([h[2] for h in expected], abs=1e-4)

@@ -11,19 +11,19 @@ import sys
 import time
 from pathlib import Path
 
-import httpx
 import psutil
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from remanence.clock import SystemClock
+from remanence.api.memory import Memory
 from remanence.config import Settings, hand_over, load_settings
 from remanence.errors import ConfigError
-from remanence.memory import Memory
+from remanence.model.clock import SystemClock
 from remanence.server.access.keys import Keys
 from remanence.server.serving import check_shared, listen
 from remanence.testing.patience import HANG_S, until
-from remanence.testing.server_process import MAIN, ServerProcess, server_process
+from support import http
+from support.server_process import MAIN, ServerProcess, server_process
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,7 +41,7 @@ def rem(*arguments: str, database: str | Path = "") -> subprocess.CompletedProce
 
 def make_key(database: str | Path, *, operator: bool = False) -> tuple[str, str]:
     with Memory(str(database)) as memory:
-        keys = Keys(memory.parts.store, SystemClock())
+        keys = Keys(memory.parts.store.documents, SystemClock())
         grants = ["read", "write", "admin"]
         made, text = keys.create("ci", tenant="default", grants=grants, operator=operator)
         return made.prefix, text
@@ -57,8 +57,8 @@ class TestRefusals:
         _, key = make_key(database)
         with server_process(database, "--host", "0.0.0.0") as process:
             asked, headers = f"{process.url}/v1/stats", {"authorization": f"Bearer {key}"}
-            assert httpx.get(asked).status_code == 401
-            assert httpx.get(asked, headers=headers).status_code == 200
+            assert http.get(asked).status_code == 401
+            assert http.get(asked, headers=headers).status_code == 200
 
     def test_a_port_in_use_is_told(self, tmp_path: Path) -> None:
         with socket.socket() as taken:
@@ -103,7 +103,7 @@ def test_a_fresh_store_answers_as_the_welcome_says(tmp_path: Path) -> None:
 
 
 def count_of(url: str) -> int:
-    found = httpx.post(f"{url}/v1/memories/count", json={"user_id": "demo"}, timeout=HANG_S)
+    found = http.post(f"{url}/v1/memories/count", json={"user_id": "demo"}, timeout=HANG_S)
     return int(found.json()["count"])
 
 
@@ -136,7 +136,7 @@ class TestWorkers:
         with ServerProcess(database, "--workers", "2", log_format="json") as process:
             check_workers(process, key)
             with Memory(database) as memory:
-                Keys(memory.parts.store, SystemClock()).revoke(prefix)
+                Keys(memory.parts.store.documents, SystemClock()).revoke(prefix)
             until(lambda: statuses(process.url, key) == {401})
             children = psutil.Process(process.pid).children(recursive=True)
             process.stop()
@@ -152,7 +152,7 @@ def statuses(url: str, key: str) -> set[int]:
     """What fresh connections are answered, so that several workers have their turn."""
     headers = {"authorization": f"Bearer {key}"}
     asked = f"{url}/v1/memories/count"
-    return {httpx.post(asked, json={}, headers=headers).status_code for _ in range(12)}
+    return {http.post(asked, json={}, headers=headers).status_code for _ in range(12)}
 
 
 def check_workers(process: ServerProcess, key: str) -> None:
@@ -162,13 +162,13 @@ def check_workers(process: ServerProcess, key: str) -> None:
     wrote = 0
     for turn in range(1, 8):  # each on a connection of its own: whichever worker takes it
         body = {"text": f"Ana likes tea number {turn}"}
-        made = httpx.post(f"{process.url}/v1/memories", json=body, headers=headers, timeout=HANG_S)
+        made = http.post(f"{process.url}/v1/memories", json=body, headers=headers, timeout=HANG_S)
         assert made.status_code == 200, made.text
-        seen = httpx.get(
+        seen = http.get(
             f"{process.url}/v1/memories/{made.json()['id']}", headers=headers, timeout=HANG_S
         )
         assert seen.json()["text"] == body["text"]
-        found = httpx.post(
+        found = http.post(
             f"{process.url}/v1/search",
             json={"query": body["text"]},
             headers=headers,
@@ -176,7 +176,7 @@ def check_workers(process: ServerProcess, key: str) -> None:
         )
         assert found.json()["hits"][0]["memory"]["text"] == body["text"]
         wrote += 1
-    figures = httpx.get(f"{process.url}/metrics", headers=headers, timeout=HANG_S).text
+    figures = http.get(f"{process.url}/metrics", headers=headers, timeout=HANG_S).text
     counts = {
         sample.labels["operation"]: sample.value
         for family in text_string_to_metric_families(figures)

@@ -8,19 +8,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-import httpx
 import pytest
 
+from remanence.api.memory import Memory
 from remanence.cli.keys import prefix_in
 from remanence.cli.serving import welcome
-from remanence.clock import SystemClock
 from remanence.config import Settings
 from remanence.errors import NotFound
-from remanence.memory import Memory
+from remanence.model.clock import SystemClock
 from remanence.server.access.keys import Keys
 from remanence.testing.patience import HANG_S
-from remanence.testing.server_process import MAIN, server_process
 from remanence.testing.serving import serving
+from support import http
+from support.server_process import MAIN, server_process
 
 NO_MODEL = "a-model-that-is-not-here"
 
@@ -83,7 +83,7 @@ class TestWelcome:
 def test_with_a_key_the_lines_work_as_written(tmp_path: Path) -> None:
     database = tmp_path / "memory.db"
     with Memory(database) as memory:
-        keys = Keys(memory.parts.store, SystemClock())
+        keys = Keys(memory.parts.store.documents, SystemClock())
         _, text = keys.create("ci", tenant="default", grants=["read", "write"])
     with server_process(database) as process:
         lines = curls(process.stderr)
@@ -99,14 +99,14 @@ def test_the_server_says_that_its_model_is_missing(tmp_path: Path) -> None:
     with server_process(tmp_path / "memory.db", **named) as process:
         assert process.told("[remanence]")
         assert NO_MODEL in process.stderr
-        ready = httpx.get(f"{process.url}/ready", timeout=HANG_S)
+        ready = http.get(f"{process.url}/ready", timeout=HANG_S)
     assert ready.status_code == 200
     assert (ready.json()["status"], ready.json()["degraded"]) == ("ready", ["vectors"])
 
 
 def test_a_server_with_its_model_lacks_nothing(tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db") as memory, serving(memory) as served:
-        assert httpx.get(f"{served.url}/ready").json()["degraded"] == []
+        assert http.get(f"{served.url}/ready").json()["degraded"] == []
 
 
 @pytest.mark.parametrize("host", ["example.invalid", "192.0.2.1", "no host"])

@@ -10,10 +10,12 @@ from itertools import combinations
 import httpx
 import pytest
 
-from remanence.operations.operation import Scoping
-from remanence.operations.routes import Grant, Route, needs, routes
+from remanence.api.verb import AnyVerb, Grant, Scoping
+from remanence.api.verbs.table import served
+from remanence.server.rest.openapi import document
 from remanence.testing.patience import HANG_S
 from remanence.testing.serving import Served, serving
+from support import http
 
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
 GRANTS = [set(some) for n in range(1, 5) for some in combinations(Grant, n)]
@@ -48,16 +50,16 @@ def keys(server: Served) -> dict[frozenset[Grant], str]:
 
 def call(server: Served, method: str, path: str, key: str | None = None) -> httpx.Response:
     headers = {} if key is None else {"authorization": f"Bearer {key}"}
-    return httpx.request(method, server.url + path, headers=headers, timeout=HANG_S)
+    return http.request(method, server.url + path, headers=headers, timeout=HANG_S)
 
 
-def path_of(route: Route) -> str:
+def path_of(route: AnyVerb) -> str:
     return route.path.replace("{id}", UNKNOWN).replace("{label}", "human")
 
 
-def only_tells(route: Route) -> bool:
+def only_tells(route: AnyVerb) -> bool:
     """Whether it says by default what it would do: that is reading too."""
-    asked = {each.name: each.default for each in fields(route.operation.request)}
+    asked = {each.name: each.default for each in fields(route.request)}
     return asked.get("dry_run") is True
 
 
@@ -66,12 +68,12 @@ def allowed(grants: frozenset[Grant], wanted: Grant) -> bool:
 
 
 class TestScopes:
-    @pytest.mark.parametrize("route", routes(), ids=lambda route: route.operation.name)
+    @pytest.mark.parametrize("route", served(), ids=lambda route: route.name)
     def test_a_route_lets_in_whom_its_operation_lets_in(
-        self, route: Route, server: Served, keys: dict[frozenset[Grant], str]
+        self, route: AnyVerb, server: Served, keys: dict[frozenset[Grant], str]
     ) -> None:
-        wanted = needs(route.operation) | ({Grant.READ} if only_tells(route) else set())
-        of_all = route.operation.scope is Scoping.STORE
+        wanted = route.needs | ({Grant.READ} if only_tells(route) else set())
+        of_all = route.scope is Scoping.STORE
         for grants, key in keys.items():
             status = call(server, route.method, path_of(route), key).status_code
             may = all(allowed(grants, one) for one in wanted) and not of_all
@@ -98,9 +100,9 @@ class TestScopes:
 
     def test_every_route_is_in_the_matrix(self, server: Served) -> None:
         """A route that nobody thought of here fails the build."""
-        told = server.app.openapi()["paths"]
+        told = document(server.app)["paths"]
         found = {f"{method.upper()} {path}" for path, here in told.items() for method in here}
-        known = {f"{route.method} {route.path}" for route in routes()}
+        known = {f"{route.method} {route.path}" for route in served()}
         known |= {where.replace(UNKNOWN, "{id}") for where in SHORT}
         known |= {"POST /v1/admin/keys", "DELETE /v1/admin/keys/{prefix}", "GET /health"}
         known |= {"POST /v1/admin/keys/{prefix}/rotate", "GET /ready"}
@@ -116,13 +118,13 @@ class TestWithoutAKey:
     @pytest.mark.parametrize("shown", [None, "", "x", "rem_aaaaaaaa_" + "0" * 40, "\xff" * 50])
     def test_nothing_happens(self, shown: str | None, server: Served, keys: object) -> None:
         before = repr(server.memory.find(all_users=True, states="any"))
-        for route in routes():
+        for route in served():
             headers = (
                 {}
                 if shown is None
                 else {"authorization": f"Bearer {shown}".strip().encode("latin-1")}
             )
-            answer = httpx.request(
+            answer = http.request(
                 route.method, server.url + path_of(route), headers=headers, timeout=HANG_S
             )
             assert answer.status_code == 401
@@ -154,12 +156,12 @@ class TestHostAndOrigin:
     )
     @pytest.mark.parametrize("path", ["/health", "/v1/stats", "/mcp", "/v1/ping/", "/nothing"])
     def test_other_names_are_refused(self, host: str, path: str, server: Served) -> None:
-        answer = httpx.get(server.url + path, headers={"host": host})
+        answer = http.get(server.url + path, headers={"host": host})
         assert answer.status_code in (400, 421)
 
     @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:1", "LOCALHOST:8005", "[::1]:8005"])
     def test_its_own_names_are_not(self, host: str, server: Served) -> None:
-        assert httpx.get(server.url + "/health", headers={"host": host}).status_code == 200
+        assert http.get(server.url + "/health", headers={"host": host}).status_code == 200
 
     @pytest.mark.parametrize(
         "origin",
@@ -171,21 +173,21 @@ class TestHostAndOrigin:
     @pytest.mark.parametrize("path", ["/health", "/v1/stats", "/mcp", "/v1/ping/"])
     def test_pages_of_others_are_refused(self, origin: str, path: str, server: Served) -> None:
         for method in ("GET", "POST", "OPTIONS"):
-            answer = httpx.request(method, server.url + path, headers={"origin": origin})
+            answer = http.request(method, server.url + path, headers={"origin": origin})
             assert answer.status_code == 403
             assert not [name for name in answer.headers if name.startswith("access-control")]
 
     def test_a_page_of_its_own_may(self, server: Served) -> None:
-        answer = httpx.get(server.url + "/health", headers={"origin": server.url})
+        answer = http.get(server.url + "/health", headers={"origin": server.url})
         assert answer.status_code == 200
 
     def test_names_and_pages_can_be_allowed(self) -> None:
         allowed = {"hosts": "memory.example, *.inside.example", "origins": "https://app.example"}
         with serving(**allowed) as served:
             for host in ("memory.example", "a.inside.example:8005"):
-                answer = httpx.get(served.url + "/health", headers={"host": host})
+                answer = http.get(served.url + "/health", headers={"host": host})
                 assert answer.status_code == 200
-            answer = httpx.get(served.url + "/health", headers={"origin": "https://app.example"})
+            answer = http.get(served.url + "/health", headers={"origin": "https://app.example"})
             assert answer.headers["access-control-allow-origin"] == "https://app.example"
 
 
@@ -193,10 +195,10 @@ class TestLimits:
     def test_a_large_body_is_refused(self) -> None:
         with serving(max_body_mb=0.01) as served:
             body = {"text": "x" * 20_000}
-            answer = httpx.post(served.url + "/v1/memories", json=body)
+            answer = http.post(served.url + "/v1/memories", json=body)
             assert answer.status_code == 413
             chunks = iter([b'{"text": "', b"x" * 20_000, b'"}'])
-            answer = httpx.post(
+            answer = http.post(
                 served.url + "/v1/memories",
                 content=chunks,
                 headers={"content-type": "application/json"},

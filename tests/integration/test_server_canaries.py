@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from remanence.testing.canary_calls import Canaries, Report, canaries
-from remanence.testing.canary_doors import OTHERS, doors
-from remanence.testing.canary_tenants import CONTENTS
-from remanence.testing.canary_values import FIELDS, UnknownField
+from support.canary_calls import Canaries, Report, canaries
+from support.canary_doors import OTHERS, doors
+from support.canary_tenants import CONTENTS
+from support.canary_values import FIELDS, UnknownField
 
 # What no tenant's key may ever do.
 OPERATORS = ("compact", "doctor", "reindex")
@@ -67,8 +67,8 @@ def test_what_the_calls_do_not_know_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with canaries(str(tmp_path / "memory.db"), count=2, seed=1) as made:
-        made.servers["full"].app.add_api_route("/v1/secrets", secrets, methods=["GET"])
-        assert made.unknown() == {"GET /v1/secrets"}
+        made.servers["full"].app.add_route("/v1/secrets", secrets, methods=["GET"])
+        assert made.unknown() == {"GET /v1/secrets", "HEAD /v1/secrets"}
         monkeypatch.delitem(OTHERS, "GET /metrics")
         assert "GET /metrics" in made.unknown()
         monkeypatch.delitem(FIELDS, "diversity")

@@ -11,15 +11,15 @@ import httpx
 import pytest
 
 from remanence import Memory
-from remanence.clock import FixedClock
+from remanence.api.verbs.table import verb_of
 from remanence.errors import Forbidden
+from remanence.model.clock import FixedClock
 from remanence.model.document import Shelf
 from remanence.model.scope import Reach
-from remanence.operations.remembering import Purge
-from remanence.operations.table import operation
-from remanence.server.once import Once
+from remanence.server.idempotency import Once
 from remanence.testing.patience import HANG_S
 from remanence.testing.serving import Served, serving
+from support import http
 
 
 class Caller:
@@ -30,7 +30,7 @@ class Caller:
         self._headers = {"authorization": f"Bearer {key}"}
 
     def __call__(self, method: str, path: str, body: Any = None, **query: Any) -> httpx.Response:
-        return httpx.request(
+        return http.request(
             method,
             self._url + path,
             json=body,
@@ -105,7 +105,7 @@ class TestAudit:
         assert humble("POST", "/v1/blocks/human/append", {"text": "no"}).status_code == 403
         door, key = server.app.state.door, server.app.state.keys.list()[0]
         with pytest.raises(Forbidden):
-            door.perform(key.caller(), operation("purge"), Purge(source="web"))
+            door.perform(key.caller(), verb_of("purge"), verb_of("purge").request(source="web"))
         told = [
             one
             for one in full("GET", "/v1/admin/audit").json()["entries"]
@@ -126,11 +126,11 @@ class TestRedaction:
             told = {"name": mail, "key": [mail], "deep": {"label": mail}, "app_id": mail}
             item = {"text": "a", "external_id": mail, "metadata": told, "speaker": mail}
             made = [
-                httpx.post(url, json=item).json(),
-                httpx.post(f"{url}/batch", json={"memories": [item]}).json()["memories"][0],
+                http.post(url, json=item).json(),
+                http.post(f"{url}/batch", json={"memories": [item]}).json()["memories"][0],
             ]
             said = {"role": "user", "content": "Hi", "id": mail, "metadata": told}
-            answer = httpx.post(f"{server.url}/v1/messages", json={"messages": [said]})
+            answer = http.post(f"{server.url}/v1/messages", json={"messages": [said]})
             made += answer.json()["memories"]
             for one in made:
                 assert one["external_id"] == mail
@@ -142,10 +142,10 @@ def test_answers_that_ran_out_are_swept_for_every_tenant(tmp_path: Path) -> None
     clock = FixedClock(datetime(2026, 3, 1, tzinfo=UTC))
     with Memory(str(tmp_path / "memory.db"), clock=clock) as memory:
         store = memory.parts.store
-        once = Once(store, clock)
+        once = Once(store.documents, clock)
 
         def kept(tenant: str) -> int:
-            return len(store.shelved(Reach(tenant=tenant), Shelf.ANSWER, limit=1_000))
+            return len(store.documents.shelved(Reach(tenant=tenant), Shelf.ANSWER, limit=1_000))
 
         for tenant in ("one", "two", "three"):
             once.run(tenant, "first", b"asked", lambda: b"answer")

@@ -18,22 +18,23 @@ import httpx
 import pytest
 
 from remanence import Memory
-from remanence.clock import SystemClock
+from remanence.api.service import MemoryService
 from remanence.config import load_settings
 from remanence.errors import ConfigError
-from remanence.operations import reading
+from remanence.model.clock import SystemClock
 from remanence.server import app as app_module
 from remanence.server import health
 from remanence.server.access.keys import Keys
-from remanence.server.calls import SHARE, Calls
+from remanence.server.executor import SHARE, Calls
+from remanence.server.health import Writes
 from remanence.server.mcp import mounting
 from remanence.server.problems import Overloaded
 from remanence.server.rest import asking, transfers
 from remanence.server.serving import check_bind, listening
 from remanence.server.wire import Wire
-from remanence.server.writes import Writes
 from remanence.testing.patience import HANG_S, until
 from remanence.testing.serving import Served, serving
+from support import http
 
 LINES = {"content-type": "application/x-ndjson"}
 SOON_S = 0.3
@@ -106,9 +107,9 @@ class TestHeads:
     def test_the_server_listens_with_these_bounds(self) -> None:
         told = listening(load_settings({"connections": 9, "trusted_proxies": "192.0.2.1"}))
         assert told["http"].func is Wire
-        bounds = told["http"].keywords["connections"].bounds
-        assert (bounds.connections, bounds.head_s, bounds.body_s, bounds.send_s) == (9, 10, 30, 60)
-        assert ip_network("192.0.2.1") in bounds.many_callers
+        there = told["http"].keywords["connections"]
+        assert there.settings.connections == 9
+        assert ip_network("192.0.2.1") in there.many_callers
         assert not told["proxy_headers"]
 
     @pytest.mark.parametrize(
@@ -145,7 +146,7 @@ class TestHeads:
 
     def test_long_bodies_and_ordinary_heads_pass(self, server: Served) -> None:
         body = {"query": "x", "metadata": {}, "filters": {"a": "b" * 300_000}}
-        with httpx.Client(base_url=server.url) as client:
+        with http.Client(base_url=server.url) as client:
             for _ in range(3):
                 headers = {f"x-{n}": "a" * 400 for n in range(50)}
                 assert client.get("/health", headers=headers).status_code == 200
@@ -171,7 +172,7 @@ class TestHeads:
         self, hasty: Served, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(Writes, "check", lambda *_: time.sleep(3 * SOON_S))
-        assert httpx.get(f"{hasty.url}/ready").status_code == 200
+        assert http.get(f"{hasty.url}/ready").status_code == 200
 
 
 class TestFairness:
@@ -181,20 +182,20 @@ class TestFairness:
         greedy = server.key("write", "read", tenant="greedy", name="greedy")
         modest = server.key("write", "read", tenant="modest", name="modest")
         go_on, begun = threading.Event(), threading.Semaphore(0)
-        real = type(server.memory).add
+        real = MemoryService.add
 
-        def slow(memory: Memory, text: str, **more: Any) -> Any:
+        def slow(memory: MemoryService, text: str, **more: Any) -> Any:
             if memory.tenant == "greedy":
                 begun.release()
                 go_on.wait(HANG_S)
             return real(memory, text, **more)
 
-        monkeypatch.setattr(type(server.memory), "add", slow)
+        monkeypatch.setattr(MemoryService, "add", slow)
         url, told = f"{server.url}/v1/memories", []
 
         def add() -> None:
             told.append(
-                httpx.post(
+                http.post(
                     url, json={"text": "x"}, headers=bearer(greedy), timeout=HANG_S
                 ).status_code
             )
@@ -205,7 +206,7 @@ class TestFairness:
         for _ in range(server.app.state.settings.calls):
             assert begun.acquire(timeout=HANG_S)
         try:
-            asked = httpx.post(url, json={"text": "y"}, headers=bearer(modest), timeout=HANG_S)
+            asked = http.post(url, json={"text": "y"}, headers=bearer(modest), timeout=HANG_S)
             assert asked.status_code == 200
             assert not begun.acquire(timeout=0.1)
         finally:
@@ -285,7 +286,7 @@ class TestFairness:
         ],
     )
     def test_a_batch_has_an_end(self, server: Served, path: str, body: dict[str, Any]) -> None:
-        told = httpx.post(server.url + path, json=body, timeout=HANG_S)
+        told = http.post(server.url + path, json=body, timeout=HANG_S)
         assert told.status_code == 422, told.text
         assert "1,000 at most" in told.json()["detail"]
         assert server.memory.count() == 0
@@ -295,9 +296,9 @@ class TestOpenPaths:
     def test_the_document_is_made_once(
         self, server: Served, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        first = httpx.get(f"{server.url}/openapi.json")
+        first = http.get(f"{server.url}/openapi.json")
         monkeypatch.setattr(app_module, "document", lambda _: pytest.fail("made again"))
-        again = httpx.get(f"{server.url}/openapi.json")
+        again = http.get(f"{server.url}/openapi.json")
         assert again.status_code == 200
         assert again.content == first.content
 
@@ -307,7 +308,7 @@ class TestOpenPaths:
         asked: list[Any] = []
         monkeypatch.setattr(Writes, "check", lambda *given: asked.append(given))
         monkeypatch.setattr(health, "FRESH_S", 60)
-        with httpx.Client(base_url=server.url) as client:
+        with http.Client(base_url=server.url) as client:
             assert {client.get("/ready").status_code for _ in range(20)} == {200}
         assert len(asked) == 1
 
@@ -325,7 +326,7 @@ class TestWithoutKeys:
     )
     def test_nobody_else_is_let_in(self, given: dict[str, str], tmp_path: Path) -> None:
         with Memory(tmp_path / "memory.db") as memory:
-            keys = Keys(memory.parts.store, SystemClock())
+            keys = Keys(memory.parts.store.documents, SystemClock())
             with pytest.raises(ConfigError, match="rem keys create"):
                 check_bind(load_settings(given), keys)
             keys.create("first", tenant="default", grants=["read"])
@@ -333,7 +334,7 @@ class TestWithoutKeys:
 
     def test_this_machine_is(self) -> None:
         with Memory(":memory:") as memory:
-            keys = Keys(memory.parts.store, SystemClock())
+            keys = Keys(memory.parts.store.documents, SystemClock())
             local = {"hosts": "localhost", "origins": "http://localhost:3000,http://127.0.0.1"}
             check_bind(load_settings(local), keys)
 
@@ -342,40 +343,40 @@ class TestWithoutKeys:
     )
     def test_what_a_proxy_passes_on_needs_a_key(self, server: Served, name: str) -> None:
         url = f"{server.url}/v1/stats"
-        assert httpx.get(url).status_code == 200
-        told = httpx.get(url, headers={name: "for=1.2.3.4"})
+        assert http.get(url).status_code == 200
+        told = http.get(url, headers={name: "for=1.2.3.4"})
         assert told.status_code == 403
         assert "proxy" in told.json()["detail"]
-        assert httpx.get(url).status_code == 200
+        assert http.get(url).status_code == 200
         key = server.key("read")
-        assert httpx.get(url, headers=bearer(key) | {name: "1.2.3.4"}).status_code == 200
+        assert http.get(url, headers=bearer(key) | {name: "1.2.3.4"}).status_code == 200
 
 
 class TestLargeBodies:
     def test_a_large_body_is_read_in_a_thread(
         self, server: Served, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        real, where = reading.read, []
+        real, where = asking._request_in, []
 
         def read(*given: Any) -> Any:
             where.append(threading.current_thread().name.partition("_")[0])
             return real(*given)
 
-        monkeypatch.setattr(asking, "read", read)
+        monkeypatch.setattr(asking, "_request_in", read)
         url = f"{server.url}/v1/memories"
         for text in ("small", "large " * 60_000):
-            httpx.post(url, json={"text": "t", "metadata": {"a": text}}, timeout=HANG_S)
+            http.post(url, json={"text": "t", "metadata": {"a": text}}, timeout=HANG_S)
         assert where == ["server", "call"]
 
     def test_a_message_to_mcp_has_an_end(self, server: Served) -> None:
         asked = {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"a": "b" * 1_100_000}}
         headers = {"accept": "application/json, text/event-stream"}
         assert mounting.MAX_MB == 1
-        assert httpx.post(f"{server.url}/mcp", json=asked, headers=headers).status_code == 413
+        assert http.post(f"{server.url}/mcp", json=asked, headers=headers).status_code == 413
 
     def test_mcp_holds_no_stream_open(self, server: Served) -> None:
         headers = {"accept": "text/event-stream"}
-        told = httpx.get(f"{server.url}/mcp", headers=headers, timeout=HANG_S)
+        told = http.get(f"{server.url}/mcp", headers=headers, timeout=HANG_S)
         assert (told.status_code, told.headers["allow"]) == (405, "POST")
 
 
@@ -389,25 +390,23 @@ class TestTransfers:
                 asked[0] += 1
                 yield b"x" * 10_000
 
-        told = httpx.post(
-            f"{server.url}/v1/import", content=pieces(), headers=LINES, timeout=HANG_S
-        )
+        told = http.post(f"{server.url}/v1/import", content=pieces(), headers=LINES, timeout=HANG_S)
         assert told.status_code == 422
         assert "rem export" in told.json()["detail"]
 
     @pytest.mark.parametrize("line", [b"x" * 100_000, b"\n" * 100_000, b"[1]\n" + b"y" * 100])
     def test_nor_is_its_first_line_waited_for(self, server: Served, line: bytes) -> None:
-        told = httpx.post(f"{server.url}/v1/import", content=line, headers=LINES, timeout=HANG_S)
+        told = http.post(f"{server.url}/v1/import", content=line, headers=LINES, timeout=HANG_S)
         assert told.status_code == 422, told.text
 
     def test_an_import_has_an_end(self, server: Served) -> None:
-        export = httpx.get(f"{server.url}/v1/export").content
+        export = http.get(f"{server.url}/v1/export").content
         first = export.splitlines(keepends=True)[0]
         body = first + b" " * 1_100_000
-        told = httpx.post(f"{server.url}/v1/import", content=body, headers=LINES, timeout=HANG_S)
+        told = http.post(f"{server.url}/v1/import", content=body, headers=LINES, timeout=HANG_S)
         assert told.status_code == 413
         assert "max_import_mb" in told.json()["detail"]
-        done = httpx.post(f"{server.url}/v1/import", content=export, headers=LINES, timeout=HANG_S)
+        done = http.post(f"{server.url}/v1/import", content=export, headers=LINES, timeout=HANG_S)
         assert done.status_code == 200, done.text
 
     def test_they_are_written_down_beside_the_event_loop(
@@ -418,8 +417,8 @@ class TestTransfers:
         monkeypatch.setattr(
             kind, "record", lambda *_: where.append(threading.current_thread().name)
         )
-        export = httpx.get(f"{server.url}/v1/export").content
-        httpx.post(f"{server.url}/v1/import", content=export, headers=LINES)
+        export = http.get(f"{server.url}/v1/export").content
+        http.post(f"{server.url}/v1/import", content=export, headers=LINES)
         assert [one.partition("_")[0] for one in where] == ["call", "call"]
 
     def test_only_so_many_exports_at_a_time(
@@ -438,7 +437,7 @@ class TestTransfers:
         with ExitStack() as streams:
 
             def begun(key: str) -> httpx.Response:
-                asked = httpx.stream("GET", url, headers=bearer(key), timeout=HANG_S)
+                asked = http.stream("GET", url, headers=bearer(key), timeout=HANG_S)
                 return streams.enter_context(asked)
 
             assert [begun(key).status_code for _ in range(3)] == [200, 200, 429]
@@ -480,8 +479,8 @@ def test_a_failure_is_logged_without_the_path(
     def fails(*_: Any, **__: Any) -> Any:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(type(server.memory), "get", fails)
-    told = httpx.get(f"{server.url}/v1/memories/the-secret-id")
+    monkeypatch.setattr(MemoryService, "get", fails)
+    told = http.get(f"{server.url}/v1/memories/the-secret-id")
     assert told.status_code == 500
     assert json.loads(told.content)["request_id"]
     assert "the-secret-id" not in caplog.text

@@ -12,16 +12,17 @@ from types import TracebackType
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
-import httpx
 import pytest
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from remanence.errors import StoreUnavailable
-from remanence.server.calls import Calls
+from remanence.server.executor import Calls
 from remanence.server.logs import formatter, once
+from remanence.server.rest.openapi import add_route
 from remanence.testing.patience import HANG_S
-from remanence.testing.server_process import ServerProcess
 from remanence.testing.serving import Served, serving
+from support import http
+from support.server_process import ServerProcess
 
 SECRET = "the safe is behind the painting"
 Raised: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None]
@@ -34,14 +35,14 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     with ServerProcess(database, log_format="json") as process:
         url = process.url
         headers = {"authorization": f"Bearer {SECRET}", "x-request-id": "mine-1"}
-        made = httpx.post(
+        made = http.post(
             f"{url}/v1/memories", json={"text": SECRET}, headers=headers, timeout=HANG_S
         )
-        httpx.get(f"{url}/memory/retrieve", params={"q": SECRET}, timeout=HANG_S)
-        httpx.get(f"{url}/v1/memories/{made.json()['id']}", headers={"x-request-id": "mine-2"})
-        httpx.get(f"{url}/v1/blocks/painting")
-        httpx.get(f"{url}/no/such/painting", headers={"x-request-id": "mine-3"})
-        httpx.post(f"{url}/v1/memories", content=f'{{"text": "{SECRET}"'.encode())
+        http.get(f"{url}/memory/retrieve", params={"q": SECRET}, timeout=HANG_S)
+        http.get(f"{url}/v1/memories/{made.json()['id']}", headers={"x-request-id": "mine-2"})
+        http.get(f"{url}/v1/blocks/painting")
+        http.get(f"{url}/no/such/painting", headers={"x-request-id": "mine-3"})
+        http.post(f"{url}/v1/memories", content=f'{{"text": "{SECRET}"'.encode())
         _send_nonsense(url)
         assert process.told("Invalid HTTP request")
         process.stop()
@@ -91,7 +92,7 @@ def served() -> Iterator[Served]:
         yield server
 
 
-def _break(app: FastAPI) -> None:
+def _break(app: Starlette) -> None:
     async def broken(label: str) -> None:
         hidden = SECRET  # a local variable
         raise ValueError(f"cannot parse {hidden!r} of {label}")
@@ -107,7 +108,7 @@ def _break(app: FastAPI) -> None:
         await calls.run(_broken_below, label)
 
     for name, endpoint in (("broken", broken), ("down", down), ("thread", in_thread)):
-        app.add_api_route(f"/{name}/{{label}}", endpoint, methods=["GET"], response_model=None)
+        add_route(app, f"/{name}/{{label}}", endpoint, methods=["GET"])
 
 
 def _broken_below(label: str) -> None:
@@ -121,7 +122,7 @@ def test_an_error_that_nobody_foresaw_tells_its_kind_and_place(
 ) -> None:
     said = logged(format)
     headers = {"x-request-id": "mine", "authorization": f"Bearer {SECRET}"}
-    answer = httpx.get(f"{served.url}/{path}/painting?safe=1", headers=headers)
+    answer = http.get(f"{served.url}/{path}/painting?safe=1", headers=headers)
     assert answer.status_code == 500
     assert answer.headers.get_list("x-request-id") == ["mine"]
     assert answer.json()["request_id"] == "mine"
@@ -138,7 +139,7 @@ def test_an_error_of_ours_says_what_it_is_without_its_password(
     served: Served, logged: Callable[[str], list[str]]
 ) -> None:
     said = logged("json")
-    answer = httpx.get(f"{served.url}/down/painting", headers={"x-request-id": "mine"})
+    answer = http.get(f"{served.url}/down/painting", headers={"x-request-id": "mine"})
     assert answer.status_code == 503
     whole = "\n".join(said)
     assert "StoreUnavailable: postgresql://me:…@db does not answer." in whole

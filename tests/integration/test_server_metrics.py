@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import httpx
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
@@ -22,6 +21,7 @@ from remanence.config import load_settings
 from remanence.errors import ConfigError
 from remanence.testing.patience import HANG_S
 from remanence.testing.serving import Served, serving
+from support import http
 
 SECRET = "painting"
 LABELS = {"operation", "outcome", "method", "path", "status", "reason", "le"}
@@ -47,14 +47,14 @@ NAMES = {
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     database = tmp_path_factory.mktemp("figures") / "memory.db"
     with serving(database=str(database), cache_url="local") as server:
-        httpx.post(f"{server.url}/v1/memories", json={"text": SECRET, "user_id": SECRET})
-        httpx.get(f"{server.url}/health", headers={"host": "elsewhere.example"})
+        http.post(f"{server.url}/v1/memories", json={"text": SECRET, "user_id": SECRET})
+        http.get(f"{server.url}/health", headers={"host": "elsewhere.example"})
         figures(server)  # each of the kinds of figures has been counted once
         yield server
 
 
 def figures(served: Served) -> dict[str, list[Sample]]:
-    told = httpx.get(f"{served.url}/metrics", timeout=HANG_S)
+    told = http.get(f"{served.url}/metrics", timeout=HANG_S)
     assert told.headers["content-type"].startswith("text/plain; version=0.0.4")
     return {one.name: list(one.samples) for one in text_string_to_metric_families(told.text)}
 
@@ -75,8 +75,8 @@ def test_the_page_tells_of_each() -> None:
 def test_each_operation_has_a_histogram_by_outcome(served: Served) -> None:
     name, family = "remanence_operation_seconds_count", "remanence_operation_seconds"
     before = figures(served).get(family, [])
-    httpx.post(f"{served.url}/v1/search", json={"query": "tea"})
-    httpx.get(f"{served.url}/v1/memories/00000000-0000-7000-8000-000000000000")
+    http.post(f"{served.url}/v1/search", json={"query": "tea"})
+    http.get(f"{served.url}/v1/memories/00000000-0000-7000-8000-000000000000")
     after = figures(served)[family]
     for labels in ({"operation": "search", "outcome": "ok"}, {"operation": "get"}):
         assert value(after, name, **labels) == value(before, name, **labels) + 1
@@ -88,7 +88,7 @@ def test_each_operation_has_a_histogram_by_outcome(served: Served) -> None:
 def test_figures_hold_right_now(served: Served) -> None:
     search = {"query": "what hangs there?", "user_id": SECRET}
     for _ in range(2):
-        httpx.post(f"{served.url}/v1/search", json=search).raise_for_status()
+        http.post(f"{served.url}/v1/search", json=search).raise_for_status()
     found = {name: samples[0].value for name, samples in figures(served).items()}
     assert found["remanence_cache_hits"] >= 1
     assert found["remanence_cache_misses"] >= 1
@@ -103,14 +103,14 @@ def test_no_label_names_anybody_and_strangers_add_none(served: Served) -> None:
         return sum(len(samples) for samples in figures(served).values())
 
     for number in range(3):
-        httpx.get(f"{served.url}/{SECRET}/{number}")
-        httpx.request("PROPFIND", f"{served.url}/health")
-        httpx.get(f"{served.url}/v1/blocks/{SECRET}-{number}", params={"user_id": SECRET})
+        http.get(f"{served.url}/{SECRET}/{number}")
+        http.request("PROPFIND", f"{served.url}/health")
+        http.get(f"{served.url}/v1/blocks/{SECRET}-{number}", params={"user_id": SECRET})
     before = count()
     for number in range(3, 20):
-        httpx.get(f"{served.url}/{SECRET}/{number}")
-        httpx.request("MKCOL" if number % 2 else "LOCK", f"{served.url}/health")
-        httpx.get(f"{served.url}/v1/blocks/{SECRET}-{number}", params={"user_id": SECRET})
+        http.get(f"{served.url}/{SECRET}/{number}")
+        http.request("MKCOL" if number % 2 else "LOCK", f"{served.url}/health")
+        http.get(f"{served.url}/v1/blocks/{SECRET}-{number}", params={"user_id": SECRET})
     assert count() == before
     samples = [one for family in figures(served).values() for one in family]
     assert {label for one in samples for label in one.labels} <= LABELS
@@ -122,8 +122,8 @@ def test_no_label_names_anybody_and_strangers_add_none(served: Served) -> None:
 def test_a_store_that_does_not_answer_is_told(tmp_path: Path) -> None:
     with serving(Memory(tmp_path / "memory.db")) as served:
         served.memory.close()
-        assert httpx.get(f"{served.url}/ready").status_code == 503
-        assert httpx.get(f"{served.url}/health").status_code == 200
+        assert http.get(f"{served.url}/ready").status_code == 503
+        assert http.get(f"{served.url}/health").status_code == 200
         told = served.app.state.metrics.told(served.memory, served.app.state.calls)
     assert b"remanence_store_up 0.0" in told
 
@@ -191,8 +191,8 @@ class TestTracing:
         with serving(otel_endpoint=collector.url) as served:
             headers = {"traceparent": parent, "authorization": f"Bearer {SECRET}"}
             body = {"text": f"It hangs there: {SECRET}", "user_id": SECRET}
-            httpx.post(f"{served.url}/v1/memories", json=body, headers=headers)
-            httpx.get(f"{served.url}/v1/blocks/{SECRET}", params={"user_id": SECRET})
+            http.post(f"{served.url}/v1/memories", json=body, headers=headers)
+            http.get(f"{served.url}/v1/blocks/{SECRET}", params={"user_id": SECRET})
         named = {span.name: span for span in collector.spans}
         assert {"POST /v1/memories", "add", "GET /v1/blocks/{label}", "blocks.get"} == set(named)
         asked, done = named["POST /v1/memories"], named["add"]
@@ -212,7 +212,7 @@ class TestTracing:
     def test_a_collector_that_is_gone_is_no_trouble(self, collector: Collector) -> None:
         collector.close()
         with serving(otel_endpoint=collector.url) as served:
-            answer = httpx.post(f"{served.url}/v1/memories", json={"text": "tea"})
+            answer = http.post(f"{served.url}/v1/memories", json={"text": "tea"})
         assert answer.status_code == 200
 
     def test_without_an_endpoint_nothing_is_loaded(self) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 
-import httpx
 import pytest
 
-from remanence.server.guard import Seen
-from remanence.server.logs import log_request
+from remanence.server.logs import LoggedRequest, log_request
 from remanence.testing.serving import Served, serving
+from support import http
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +29,7 @@ def server() -> Iterator[Served]:
     ],
 )
 def test_a_wrong_name_is_named_if_it_is_one(host: str, named: str, server: Served) -> None:
-    answer = httpx.get(f"{server.url}/health", headers={"host": host})
+    answer = http.get(f"{server.url}/health", headers={"host": host})
     assert answer.status_code == 421
     assert answer.json()["type"] == "urn:remanence:wrong-host"
     assert named in answer.json()["detail"]
@@ -38,7 +37,7 @@ def test_a_wrong_name_is_named_if_it_is_one(host: str, named: str, server: Serve
 
 
 def test_a_page_of_others_is_told_that_it_is_one(server: Served) -> None:
-    answer = httpx.get(f"{server.url}/v1/stats", headers={"origin": "http://evil.example"})
+    answer = http.get(f"{server.url}/v1/stats", headers={"origin": "http://evil.example"})
     told = answer.json()
     assert (answer.status_code, told["type"]) == (403, "urn:remanence:wrong-origin")
     assert told["title"] == "Pages of another origin may not call this server"
@@ -54,5 +53,7 @@ def test_what_is_not_offered_is_no_failure(
 ) -> None:
     place = {"caller": "local", "tenant": "default", "request_id": "one"}
     with caplog.at_level(logging.INFO, "remanence.requests"):
-        log_request(Seen(method="GET", path="/v1/exports/", status=status, seconds=0.1, **place))
+        log_request(
+            LoggedRequest(method="GET", path="/v1/exports/", status=status, seconds=0.1, **place)
+        )
     assert [one.levelname for one in caplog.records] == [level]

@@ -8,10 +8,12 @@ from typing import Any
 import httpx
 import pytest
 
-from remanence.operations.routes import Grant, needs, routes
+from remanence.api.verb import Grant
+from remanence.api.verbs.table import served
 from remanence.server.access.caller import HUMBLE, WAITING
 from remanence.testing.patience import HANG_S
 from remanence.testing.serving import Served, serving
+from support import http
 
 USER: dict[str, Any] = {"user_id": "ana"}
 
@@ -24,7 +26,7 @@ class Caller:
         self._headers = {"authorization": f"Bearer {key}"}
 
     def __call__(self, method: str, path: str, body: Any = None, **query: Any) -> httpx.Response:
-        return httpx.request(
+        return http.request(
             method,
             self._url + path,
             json=body,
@@ -105,10 +107,10 @@ class TestLimitedTrust:
         assert humble("PATCH", path, {"state": "active"}).status_code == 403
 
     def test_no_other_writing_route_is_open(self, humble: Caller) -> None:
-        for route in routes():
-            if route.operation.writes and route.operation.name not in HUMBLE:
+        for route in served():
+            if route.writes and route.name not in HUMBLE:
                 path = route.path.replace("{id}", "x").replace("{label}", "human")
-                assert humble(route.method, path).status_code == 403, route.operation.name
+                assert humble(route.method, path).status_code == 403, route.name
         assert humble("POST", "/v1/import").status_code == 403
 
     def test_it_mints_no_key(self, server: Served) -> None:
@@ -149,10 +151,10 @@ class TestQuarantine:
         ] == [one["id"]]
 
     def test_what_cannot_wait_is_refused(self, waiting: Caller) -> None:
-        for route in routes():
-            if route.operation.writes and route.operation.name not in WAITING:
+        for route in served():
+            if route.writes and route.name not in WAITING:
                 path = route.path.replace("{id}", "x").replace("{label}", "human")
-                assert waiting(route.method, path).status_code == 403, route.operation.name
+                assert waiting(route.method, path).status_code == 403, route.name
 
 
 class TestFullTrust:
@@ -321,7 +323,7 @@ class TestIdempotency:
 
     def test_the_local_caller_and_the_library_share_theirs(self, server: Served) -> None:
         body = {"text": "one", "idempotency_key": "daily", "actor": "local"}
-        made = httpx.post(f"{server.url}/v1/memories", json=body).json()
+        made = http.post(f"{server.url}/v1/memories", json=body).json()
         again = server.memory.add("one", idempotency_key="daily", actor="local", kind="episodic")
         assert made["id"] == again.id
 
@@ -375,6 +377,6 @@ class TestPrivileges:
 
 
 def test_every_operation_needs_something() -> None:
-    wanted = [needs(route.operation) for route in routes()]
+    wanted = [route.needs for route in served()]
     assert all(wanted)
     assert {one for some in wanted for one in some} == set(Grant)

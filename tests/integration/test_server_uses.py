@@ -6,13 +6,13 @@ import asyncio
 import logging
 import time
 
-import httpx
 import pytest
 
 from remanence.server import app
-from remanence.server.regularly import regularly
+from remanence.server.heap import regularly
 from remanence.testing.patience import until
 from remanence.testing.serving import Served, serving
+from support import http
 
 
 @pytest.fixture
@@ -31,11 +31,11 @@ def test_uses_are_written_without_a_write(often: None) -> None:
         for tenant, key in keys.items():
             headers = {"Authorization": f"Bearer {key}"}
             stored = {"context": f"The lamp of {tenant} is green"}
-            made = httpx.post(f"{server.url}/memory/store", json=stored, headers=headers)
+            made = http.post(f"{server.url}/memory/store", json=stored, headers=headers)
             ids[tenant] = made.raise_for_status().json()["id"]
         asked = {"Authorization": f"Bearer {keys['a']}"}
         for _ in range(3):
-            httpx.get(f"{server.url}/memory/retrieve?q=lamp", headers=asked).raise_for_status()
+            http.get(f"{server.url}/memory/retrieve?q=lamp", headers=asked).raise_for_status()
         until(lambda: used(server, "a", ids["a"]) >= 3)
         assert used(server, "a", ids["a"]) == 3
         assert used(server, "b", ids["b"]) == 0

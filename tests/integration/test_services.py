@@ -26,22 +26,22 @@ from redis.retry import Retry
 from remanence.errors import StoreUnavailable
 from remanence.store.postgres import PgVectorIndex, PostgresStore
 from remanence.testing.patience import HANG_S
-from remanence.testing.services import process, qdrant
-from remanence.testing.services.chroma import Chroma
-from remanence.testing.services.database_pool import DatabasePool, schema_of
-from remanence.testing.services.loopback import free_ports
-from remanence.testing.services.postgres import Databases, Postgres
-from remanence.testing.services.process import (
+from remanence.testing.store_suites.making import FINGERPRINT, add, memory, pieces
+from support.services import process, qdrant
+from support.services.chroma import Chroma
+from support.services.database_pool import DatabasePool, schema_of
+from support.services.loopback import free_ports
+from support.services.postgres import Databases, Postgres
+from support.services.process import (
     Service,
     ServiceEnded,
     ServiceMissing,
     ended,
     folder_of,
 )
-from remanence.testing.services.qdrant import Qdrant
-from remanence.testing.services.shared import Run, Running, short_folder
-from remanence.testing.services.valkey import Valkey
-from remanence.testing.store_suites.making import FINGERPRINT, add, memory, pieces
+from support.services.qdrant import Qdrant
+from support.services.shared import Run, Running, short_folder
+from support.services.valkey import Valkey
 
 CHROMA = "/api/v2/tenants/default_tenant/databases/default_database/collections"
 
@@ -108,7 +108,7 @@ class TestPostgres:
         self, postgres: Databases, postgres_pool: DatabasePool
     ) -> None:
         with postgres_pool.lent() as url, closing(PostgresStore(url)) as store:
-            identity, before = store.identity, held(postgres, url)
+            identity, before = store.upkeep.identity, held(postgres, url)
             add(store, memory("secret"), made=pieces(1))
             assert PgVectorIndex(store, FINGERPRINT).built(60)
             after = held(postgres, url)
@@ -118,8 +118,8 @@ class TestPostgres:
             with pytest.raises(StoreUnavailable):
                 PostgresStore(url)
             with closing(PostgresStore(again)) as store:
-                assert store.identity != identity
-                assert store.tenants() == []
+                assert store.upkeep.identity != identity
+                assert store.upkeep.tenants() == []
 
     def test_a_session_ends_with_the_loan(self, postgres_pool: DatabasePool) -> None:
         with postgres_pool.lent() as url:
@@ -318,8 +318,8 @@ class TestChroma:
 class TestEnding:
     PROGRAM = """
 import sys
-from remanence.testing.services.shared import short_folder
-from remanence.testing.services.valkey import Valkey
+from support.services.shared import short_folder
+from support.services.valkey import Valkey
 folder = short_folder()
 server = Valkey.start(folder)
 print(server.processes[0].pid, server.processes[0].keeper, folder)
@@ -369,6 +369,34 @@ class TestSharing:
         with run.service("shared", start) as third:
             assert third != first
         assert len(started) == 2
+
+    FIRST_TO_LEAVE = """
+import sys
+from os import getppid
+from pathlib import Path
+from support.services.shared import Run
+from support.services.valkey import Valkey
+start = lambda folder, owner: Valkey.start(folder, owner=owner)
+with Run(Path(sys.argv[1]), getppid()).service("shared", start) as running:
+    print(running.url, flush=True)
+    sys.stdin.read()
+"""
+
+    def test_who_started_it_may_leave_first_and_says_nothing(self, tmp_path: Path) -> None:
+        first = subprocess.Popen(
+            [sys.executable, "-W", "always", "-c", self.FIRST_TO_LEAVE, str(tmp_path)],
+            **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE),
+            text=True,
+        )
+        assert first.stdout is not None
+        url = first.stdout.readline().strip()
+        run = Run(tmp_path, os.getpid())
+        with run.service("shared", lambda *_: pytest.fail("started")) as running:
+            assert running.url == url
+            assert first.communicate("") == ("", "")
+            with redis.Redis.from_url(url) as client:
+                assert client.ping()
+        assert ended(running.keepers[0], 10)
 
     def test_the_environment_can_name_servers(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

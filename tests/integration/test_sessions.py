@@ -14,23 +14,23 @@ from uuid import uuid4
 
 import pytest
 
-from remanence.cache.redis_sessions import RedisSessionCache
-from remanence.clock import FixedClock
+from remanence.backends.cache.redis_sessions import RedisSessionCache
 from remanence.errors import Conflict, InvalidInput, NotFound
 from remanence.layers.sessions import Sessions
+from remanence.model.clock import FixedClock
 from remanence.model.document import Address, Shelf
 from remanence.model.memory import Kind, MemoryRecord
+from remanence.model.ports.session_cache import SessionCache
+from remanence.model.ports.store import Store
 from remanence.model.scope import Reach
 from remanence.model.session import MAX_DATA
 from remanence.model.write import Batch, Remove
-from remanence.ports.session_cache import SessionCache
-from remanence.ports.store import Store
-from remanence.recall.ask import where_of
+from remanence.recall.query import where_of
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.program import Program
-from remanence.testing.services.shared import Running
 from remanence.testing.store_suites.making import add, memory
+from support.program import Program
+from support.services.shared import Running
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -62,7 +62,7 @@ class Place:
             self.reads += 1
             reach = Reach(tenant=tenant, user_id=user_id, session_id=session_id)
             where = where_of(None, "message", None, None, None)
-            return self.store.find(reach, where, limit=limit)[::-1]
+            return self.store.archive.find(reach, where, limit=limit)[::-1]
 
         return Sessions(self.store, tenant, self.clock, TTL_S, cache, recent)
 
@@ -207,7 +207,7 @@ def test_a_refresh_is_written_when_it_is_worth_it(place: Place, sessions: Sessio
     address = Address(shelf=Shelf.SESSION, name="s")
 
     def version() -> int:
-        return place.store.documents(place.tenant, [address])[0].version
+        return place.store.documents.get(place.tenant, [address])[0].version
 
     for _ in range(10):
         place.clock.at += timedelta(seconds=1)
@@ -428,7 +428,7 @@ def test_dropped_messages_are_read_anew(place: Place, sessions: Sessions) -> Non
     for n in range(3):
         place.say(sessions, f"turn {n}")
     before = sessions.recent("s")
-    place.store.write(
+    place.store.archive.write(
         Batch(tenant=place.tenant, at=place.clock.at, actions=(Remove(id=before[1].id),))
     )
     sessions.drop([before[1]])
@@ -447,7 +447,7 @@ def test_a_message_that_was_erased_before_it_was_pushed_is_not_at_hand(
 
     def erase(message: MemoryRecord) -> None:
         removed = Batch(tenant=place.tenant, at=place.clock.at, actions=(Remove(id=message.id),))
-        place.store.write(removed)
+        place.store.archive.write(removed)
         other.drop([message])
         assert len(other.recent("s")) == 2
 
@@ -619,8 +619,8 @@ def test_a_store_has_its_own_sessions_in_a_shared_cache(place: Place, tmp_path: 
 WRITER = """
 import sys
 from datetime import UTC, datetime
-from remanence.cache.redis_sessions import RedisSessionCache
-from remanence.clock import SystemClock
+from remanence.backends.cache.redis_sessions import RedisSessionCache
+from remanence.model.clock import SystemClock
 from remanence.layers.sessions import Sessions
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore

@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from remanence import Memory, NotFound
-from remanence.testing.reaching import Reached
+from support.reaching import Reached
 
 SECRET = "marzipan"
 

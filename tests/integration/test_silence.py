@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from remanence.config import load_settings
-from remanence.testing.outbound import Watch, watches
+from support.outbound import Watch, watches
 
 EVERYTHING = """
 import sys, httpx
 from remanence import Memory
-from remanence.testing.server_process import server_process
+from support.server_process import server_process
 
 path, index = sys.argv[1:]
 with Memory(path, index=index) as memory:

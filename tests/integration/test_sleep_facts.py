@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from remanence import Memory
-from remanence.clock import IdMaker
+from remanence.model.clock import IdMaker
 from remanence.model.sleep import Status
 
 THEN = datetime(2026, 5, 4, 9, tzinfo=UTC)

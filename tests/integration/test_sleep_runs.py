@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from remanence.clock import SystemClock
 from remanence.errors import Conflict
+from remanence.model.clock import SystemClock
+from remanence.model.ports.store import Store
 from remanence.model.sleep import Deed, Status
 from remanence.model.write import Remove
-from remanence.ports.store import Store
-from remanence.testing.pairing import (
+from remanence.testing.store_suites.making import healthy, revise, write
+from support.pairing import (
     Noting,
     Pairing,
     batches_of,
@@ -22,15 +23,14 @@ from remanence.testing.pairing import (
     sleeper,
     state_of,
 )
-from remanence.testing.program import Program
-from remanence.testing.store_suites.making import healthy, revise, write
+from support.program import Program
 
 PAIRS = 10
 
 HOLDING = """
 import sys
-from remanence.clock import SystemClock
-from remanence.testing.pairing import Pairing, opened, sleeper
+from remanence.model.clock import SystemClock
+from support.pairing import Pairing, opened, sleeper
 store = opened(sys.argv[1])
 def planned():
     print("planned", flush=True)
@@ -41,9 +41,9 @@ print(run[0].status, run[0].id, flush=True)
 
 RACING = """
 import sys
-from remanence.clock import SystemClock
+from remanence.model.clock import SystemClock
 from remanence.errors import Conflict
-from remanence.testing.pairing import opened, sleeper
+from support.pairing import opened, sleeper
 store = opened(sys.argv[1])
 sleep = sleeper(store, clock=SystemClock())
 print("ready", flush=True)
@@ -93,7 +93,7 @@ def test_a_night_and_the_morning_after(store: Store) -> None:
 
 
 def test_others_may_be_faster_with_some_memories(store: Store) -> None:
-    a, b = [record for _, record in store.scan("t")][:4:2]
+    a, b = [record for _, record in store.archive.scan("t")][:4:2]
 
     def meanwhile() -> None:
         revise(store, a.id, importance=0.3)
@@ -102,7 +102,7 @@ def test_others_may_be_faster_with_some_memories(store: Store) -> None:
     run = only(sleeper(store, Pairing(store, planned=meanwhile)).run("merge"))
     assert (run.status, run.counts["overtaken"]) == (Status.COMPLETED, 2)
     assert run.counts["merge"] == PAIRS - 2
-    assert store.get("t", [a.id])[0].importance == 0.3
+    assert store.archive.get("t", [a.id])[0].importance == 0.3
 
 
 def test_a_failure_in_the_middle_leaves_the_state_as_it_was(store: Store) -> None:

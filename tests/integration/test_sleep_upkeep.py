@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from remanence import Memory
-from remanence.clock import FixedClock
+from remanence.consolidation.chores import UpkeepChore
+from remanence.memories.writer import CHUNK
+from remanence.model.clock import FixedClock
 from remanence.model.document import Address, Put, Shelf
 from remanence.model.scope import Reach
 from remanence.model.sleep import Night, Run, SleepPolicy, Status
-from remanence.remember.writer import CHUNK
-from remanence.sleep.upkeep import Upkeep
 from remanence.testing.store_suites.making import FINGERPRINT, add, healthy, memory, pieces
 
 BEGIN = datetime(2026, 3, 1, tzinfo=UTC)
@@ -37,9 +37,9 @@ def upkept(kept: Memory) -> Run:
     return run
 
 
-def chore(kept: Memory, **more: float) -> Upkeep:
+def chore(kept: Memory, **more: float) -> UpkeepChore:
     parts = kept.parts
-    return Upkeep(
+    return UpkeepChore(
         parts.store,
         kept.tenant,
         sessions=kept.sessions,
@@ -60,11 +60,13 @@ def test_what_has_run_out_is_removed(kept: Memory, clock: FixedClock) -> None:
     kept.sessions.create("s2", ttl_s=86_400 * 3)
     kept.working.set("goal", "tidy", session_id="s1", ttl_s=60)
     old = Address(shelf=Shelf.RUN, name="an old account")
-    kept.parts.store.put(kept.tenant, [Put(address=old, value={}, at=BEGIN, expires_at=BEGIN)])
+    kept.parts.store.documents.put(
+        kept.tenant, [Put(address=old, value={}, at=BEGIN, expires_at=BEGIN)]
+    )
     clock.at = BEGIN + timedelta(days=1)
     counts = upkept(kept).counts
     assert (counts["sessions_removed"], counts["working_removed"]) == (1, 1)
-    assert not kept.parts.store.documents(kept.tenant, [old])
+    assert not kept.parts.store.documents.get(kept.tenant, [old])
     assert [one.id for one in kept.sessions.active()] == ["s2"]
     assert len(kept.sleep.log()) == 1
 
@@ -90,17 +92,17 @@ def test_memories_get_vectors_and_former_ones_go_when_all_have(kept: Memory) -> 
     store, now = kept.parts.store, kept.parts.embedder.fingerprint
     records = [memory(f"note {n}", kept.tenant) for n in range(CHUNK + 20)]
     add(store, *records, made=pieces())
-    assert store.count_unembedded(kept.tenant, now) == len(records)
+    assert store.vectors.count_unembedded(kept.tenant, now) == len(records)
     notes = kept.sleep.plan(["upkeep"])[0].notes
     assert f"{len(records)} of {len(records)} memories get vectors." in notes
     first = chore(kept, embedded=1).run(night(kept))
     assert first.counts["embedded"] == CHUNK
     assert "stale_vectors" not in first.counts
-    assert FINGERPRINT in store.embedders()
+    assert FINGERPRINT in store.vectors.embedders()
     second = upkept(kept)
     assert second.counts["embedded"] == 20
     assert second.counts["stale_vectors"] >= len(records)
-    assert store.count_unembedded(kept.tenant, now) == 0
+    assert store.vectors.count_unembedded(kept.tenant, now) == 0
     assert kept.search("note 7", limit=1)[0].memory.text == "note 7"
 
 

@@ -12,11 +12,11 @@ from uuid import uuid4
 import pytest
 
 from remanence import Memory
-from remanence.clock import FixedClock
 from remanence.errors import Conflict, NotFound, StoreCorrupt
-from remanence.layers.erasing import erase_copies
+from remanence.layers.erasure.documents import erase_copies
 from remanence.layers.snapshots.documents import DocumentSection
-from remanence.layers.snapshots.section import Place
+from remanence.layers.snapshots.section import SectionPlace
+from remanence.model.clock import FixedClock
 from remanence.model.document import Address, Discard, Put, Shelf
 from remanence.model.scope import Reach
 
@@ -34,7 +34,7 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
 
 def everybodys(memory: Memory) -> str:
     """All documents of the tenant, as text; a receipt may name whom it was erased for."""
-    every = memory.parts.store.scan_documents(memory.tenant)
+    every = memory.parts.store.documents.scan(memory.tenant)
     return str([one for one in every if one[0].address.shelf is not Shelf.ERASURE])
 
 
@@ -57,8 +57,8 @@ def test_no_copy_stays_of_what_was_erased_by_itself(memory: Memory) -> None:
         "title": Address(shelf=Shelf.CONVERSATION, name="s1", user_id="ana"),
     }
     for n, (word, address) in enumerate(originals.items(), 1):
-        store.put(tenant, [Discard(address=address)])
-        erase_copies(store, tenant, [address])
+        store.documents.put(tenant, [Discard(address=address)])
+        erase_copies(store.documents, tenant, [address])
         assert f"{word} of ana" not in everybodys(memory)
         assert memory.snapshots.diff("before", user_id="ana").lost == n
     memory.snapshots.restore("before", user_id="ana")
@@ -143,22 +143,22 @@ def test_what_others_write_during_a_restore_is_in_the_undo(
     memory.snapshots.take("before", user_id="ana")
     if meanwhile == "made":
         address = Address(shelf=Shelf.SESSION, name="s1", user_id="ana")
-        memory.parts.store.put(memory.tenant, [Discard(address=address)])
+        memory.parts.store.documents.put(memory.tenant, [Discard(address=address)])
     else:
         memory.sessions.update("s1", {"n": 1}, user_id="ana")
-    put, late = memory.parts.store.put, [{"n": 2}, {"n": 3}]
+    put, late = memory.parts.store.documents.put, [{"n": 2}, {"n": 3}]
 
     def overtaken(tenant: str, shelvings: Any) -> Any:
         restoring = any(getattr(one, "verb", None) == "restore" for one in shelvings)
         if restoring and late:
             with monkeypatch.context() as others:
-                others.setattr(memory.parts.store, "put", put)
+                others.setattr(memory.parts.store.documents, "put", put)
                 with suppress(Conflict):
                     memory.sessions.create("s1", user_id="ana")
                 memory.sessions.update("s1", late.pop(0), user_id="ana")
         return put(tenant, shelvings)
 
-    monkeypatch.setattr(memory.parts.store, "put", overtaken)
+    monkeypatch.setattr(memory.parts.store.documents, "put", overtaken)
     restored = memory.snapshots.restore("before", user_id="ana")
     assert late == []
     assert memory.sessions.get("s1", user_id="ana").data == {"n": 0}
@@ -197,8 +197,8 @@ def test_a_snapshot_that_cannot_be_read_can_be_deleted(
     memory.blocks.append("human", "Likes tea", user_id="ana")
     memory.add("Ana lives in Lisbon", user_id="ana")
     memory.snapshots.take("bad", user_id="ana")
-    head = Place("bad", "ana").head
-    memory.parts.store.put(memory.tenant, [Put(address=head, value=value, at=NOW)])
+    head = SectionPlace("bad", "ana").head
+    memory.parts.store.documents.put(memory.tenant, [Put(address=head, value=value, at=NOW)])
     snapshots = memory.snapshots
     for verb in (snapshots.get, snapshots.diff, snapshots.restore):
         with pytest.raises(StoreCorrupt, match=r"'bad' cannot be read; .* remove it with `delete`"):
@@ -207,7 +207,7 @@ def test_a_snapshot_that_cannot_be_read_can_be_deleted(
         snapshots.list(user_id="ana")
     snapshots.delete("bad", user_id="ana")
     everyone = Reach(tenant=memory.tenant, all_users=True)
-    assert memory.parts.store.shelved(everyone, Shelf.SNAPSHOT) == []
+    assert memory.parts.store.documents.shelved(everyone, Shelf.SNAPSHOT) == []
 
 
 @pytest.mark.parametrize(
@@ -229,8 +229,8 @@ def test_parts_that_cannot_be_read(memory: Memory, section: str, value: dict[str
     memory.blocks.append("human", "Likes tea", user_id="ana")
     memory.add("Ana lives in Lisbon", user_id="ana")
     memory.snapshots.take("bad", user_id="ana")
-    part = Place("bad", "ana").part(section, "0", "ana")
-    memory.parts.store.put(memory.tenant, [Put(address=part, value=value, at=NOW)])
+    part = SectionPlace("bad", "ana").part(section, "0", "ana")
+    memory.parts.store.documents.put(memory.tenant, [Put(address=part, value=value, at=NOW)])
     for verb in (memory.snapshots.diff, memory.snapshots.restore):
         with pytest.raises(StoreCorrupt):
             verb("bad", user_id="ana")
@@ -245,10 +245,12 @@ def test_nobodys_snapshot_reaches_into_anothers(memory: Memory) -> None:
     memory.blocks.append("human", "two", user_id="bob")
     memory.snapshots.take("mine", user_id="ana")
     store = memory.parts.store
-    [part] = store.documents(memory.tenant, [Place("bobs", "bob").part("blocks", "0", "bob")])
+    [part] = store.documents.get(
+        memory.tenant, [SectionPlace("bobs", "bob").part("blocks", "0", "bob")]
+    )
     for owner in ("bob", "ana"):
-        address = Place("mine", "ana").part("blocks", "0", owner)
-        store.put(memory.tenant, [Put(address=address, value=part.value, at=NOW)])
+        address = SectionPlace("mine", "ana").part("blocks", "0", owner)
+        store.documents.put(memory.tenant, [Put(address=address, value=part.value, at=NOW)])
     memory.snapshots.restore("mine", user_id="ana")
     assert memory.blocks.get("human", user_id="bob").value == "one\ntwo"
 
@@ -263,10 +265,10 @@ def test_erasing_a_conversation_or_a_session_takes_it_out_of_snapshots(tmp_path:
         memory.sessions.erase("s", user_id="ana")
         memory.snapshots.restore("before", user_id="ana")
         assert memory.sessions.active(user_id="ana") == []
-        told = repr(list(memory.parts.store.scan_documents(memory.tenant)))
+        told = repr(list(memory.parts.store.documents.scan(memory.tenant)))
         assert "zyzzogeton" not in told
         assert "quixotry" not in told
-        memory.parts.store.compact()
+        memory.parts.store.upkeep.compact()
     data = path.read_bytes()
     assert b"zyzzogeton" not in data
     assert b"quixotry" not in data

@@ -11,14 +11,14 @@ from uuid import uuid4
 import pytest
 
 from remanence import Memory
-from remanence.clock import FixedClock
 from remanence.errors import Conflict, InvalidInput, NotFound
-from remanence.layers.snapshots import memories as memories_section
+from remanence.layers.snapshots import references
+from remanence.memories.draft import COMPARED
+from remanence.model.clock import FixedClock
 from remanence.model.document import Shelf
 from remanence.model.scope import Reach
 from remanence.model.snapshot import Snapshot
-from remanence.remember.past import COMPARED
-from remanence.testing.reaching import Afar, afar
+from support.reaching import Afar, afar
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 SERVED = {"opened"}
@@ -76,7 +76,9 @@ def state_of(memory: Memory, **scope: Any) -> Any:
     reach = Reach(tenant=memory.tenant, **scope)
     store = memory.parts.store
     active = memory.find(limit=1000, states="active", **scope)
-    blocks = [one for one in store.shelved(reach, Shelf.BLOCK) if "deleted" not in one.value]
+    blocks = [
+        one for one in store.documents.shelved(reach, Shelf.BLOCK) if "deleted" not in one.value
+    ]
     shown = ("value", "limit", "description", "read_only")
     return (
         {r.id: {n: getattr(r, n) for n in COMPARED} for r in active},
@@ -89,7 +91,7 @@ def state_of(memory: Memory, **scope: Any) -> Any:
                 if (shelf, n) != (Shelf.SESSION, "version")
             }
             for shelf in (Shelf.SESSION, Shelf.WORKING, Shelf.CONVERSATION)
-            for one in store.shelved(reach, shelf)
+            for one in store.documents.shelved(reach, shelf)
         },
     )
 
@@ -267,7 +269,7 @@ def test_no_words_of_memories_or_blocks_are_in_a_snapshot(memory: Memory) -> Non
     settle(memory)
     memory.snapshots.take("before", user_id="ana")
     everyone = Reach(tenant=memory.tenant, all_users=True)
-    kept = str(memory.parts.store.shelved(everyone, Shelf.SNAPSHOT, limit=1000))
+    kept = str(memory.parts.store.documents.shelved(everyone, Shelf.SNAPSHOT, limit=1000))
     for word in ("Lisbon", "Likes", "tea", "May"):
         assert word not in kept
     assert "step" in kept
@@ -279,7 +281,7 @@ def test_erasing_a_user_takes_the_copies_out_of_everybodys_snapshot(memory: Memo
     memory.sessions.create("b", data={"step": 9}, user_id="bob")
     memory.snapshots.take("all", all_users=True)
     memory.forget(user_id="ana", erase=True)
-    kept = str(memory.parts.store.shelved(
+    kept = str(memory.parts.store.documents.shelved(
         Reach(tenant=memory.tenant, all_users=True), Shelf.SNAPSHOT, limit=1000
     ))  # fmt: skip
     assert "'done'" not in kept
@@ -393,7 +395,7 @@ def test_deleting_a_snapshot_leaves_nothing_of_it(memory: Memory) -> None:
     memory.snapshots.take("before", user_id="ana")
     memory.snapshots.delete("before", user_id="ana")
     everyone = Reach(tenant=memory.tenant, all_users=True)
-    assert memory.parts.store.shelved(everyone, Shelf.SNAPSHOT) == []
+    assert memory.parts.store.documents.shelved(everyone, Shelf.SNAPSHOT) == []
     assert state_of(memory, user_id="ana") == before
     with pytest.raises(NotFound):
         memory.snapshots.delete("before", user_id="ana")
@@ -437,8 +439,8 @@ def test_a_session_may_be_called_like_anything(memory: Memory) -> None:
 
 @pytest.mark.usefixtures("here")
 def test_many_memories_in_many_batches(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memories_section, "BATCH", 3)
-    monkeypatch.setattr(memories_section, "PER_PART", 4)
+    monkeypatch.setattr(references, "BATCH", 3)
+    monkeypatch.setattr(references, "MEMORIES_PER_PART", 4)
     records = memory.add_many([f"memory {n}" for n in range(11)], user_id="ana")
     before = state_of(memory, user_id="ana")
     memory.snapshots.take("before", user_id="ana")
@@ -460,18 +462,18 @@ def test_a_memory_that_changes_meanwhile_is_restored_all_the_same(memory: Memory
     record = memory.add("tea", user_id="ana")
     memory.snapshots.take("before", user_id="ana")
     memory.update(record.id, text="cake")
-    store, write = memory.parts.store, memory.parts.store.write
+    store, write = memory.parts.store, memory.parts.store.archive.write
     rivals = iter(["milk", "juice"])
 
     def rival(batch: Any) -> Any:
         text = next(rivals, None)
         if text is not None:
-            store.write = write  # type: ignore[method-assign]
+            store.archive.write = write  # type: ignore[method-assign]
             memory.update(record.id, text=text)
-            store.write = rival  # type: ignore[method-assign]
+            store.archive.write = rival  # type: ignore[method-assign]
         return write(batch)
 
-    store.write = rival  # type: ignore[method-assign]
+    store.archive.write = rival  # type: ignore[method-assign]
     memory.snapshots.restore("before", user_id="ana")
     assert memory.get(record.id).text == "tea"
     assert [r.verb for r in memory.history(record.id)][-3:] == ["updated", "updated", "restored"]
@@ -481,7 +483,7 @@ def test_a_memory_that_changes_meanwhile_is_restored_all_the_same(memory: Memory
 def test_summaries_come_back_with_the_messages_they_were_made_of(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memories_section, "BATCH", 1)
+    monkeypatch.setattr(references, "BATCH", 1)
     said = [{"role": "user", "content": f"I drink tea number {n}"} for n in range(3)]
     messages = memory.add_messages(said, user_id="ana", session_id="s1")
     summary = memory.add("Ana drinks tea", user_id="ana", session_id="s1", kind="summary")

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from remanence import Memory
-from remanence.clock import FixedClock, IdMaker
+from remanence.consolidation.conversation_summaries import Talks
 from remanence.errors import Conflict, InvalidInput, LanguageModelError, NotFound
 from remanence.layers.conversation import Conversations
+from remanence.memories.lineage import SOURCES
+from remanence.model.clock import FixedClock, IdMaker
 from remanence.model.memory import MemoryRecord, State
+from remanence.model.ports.language_model import Reply
 from remanence.model.scope import Reach
 from remanence.model.sleep import Night, SleepPolicy
-from remanence.ports.language_model import Reply
-from remanence.remember.lineage import SOURCES
-from remanence.sleep.talks import Talks
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 MAY = datetime(2026, 5, 1, 9, tzinfo=UTC)
@@ -85,7 +85,7 @@ def night(memory: Memory, now: datetime = MAY, *, use_model: bool = False, **rea
 
 
 def talks_of(memory: Memory, **how: Any) -> Talks:
-    return Talks(memory.conversations, memory.parts.store, **how)
+    return Talks(memory.service.conversations, memory.parts.store, **how)
 
 
 def test_a_week_is_told_from_its_days(memory: Memory) -> None:

@@ -21,14 +21,15 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
-from remanence.clock import FixedClock
+from remanence.api.verb import Grant
 from remanence.config import Settings, load_settings
 from remanence.errors import ConfigError, Unauthenticated
-from remanence.operations.routes import Grant
+from remanence.model.clock import FixedClock
 from remanence.server.access.caller import Caller
 from remanence.server.access.gate import Gate
 from remanence.server.access.tokens import AGAIN_S, FRESH_S, LEEWAY_S, Tokens, grants_of
 from remanence.testing.serving import Served, serving
+from support import http
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 AT = int(NOW.timestamp())
@@ -418,7 +419,7 @@ class TestKeysMadeWithTokens:
         shown = token(issuer, scope="memory:admin", tenant="default", **times)
         headers = {"authorization": f"Bearer {shown}"}
         url = f"{server.url}/v1/admin/keys{path}"
-        return httpx.post(url, json=body, headers=headers, timeout=30)
+        return http.post(url, json=body, headers=headers, timeout=30)
 
     @staticmethod
     def lives_s(answer: httpx.Response) -> float:

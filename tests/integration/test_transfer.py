@@ -13,11 +13,12 @@ import pytest
 from remanence import Memory
 from remanence.config import Settings
 from remanence.errors import InvalidInput
-from remanence.model import accept
+from remanence.model import validation
 from remanence.model.document import PORTABLE
 from remanence.model.memory import MemoryRecord, Revision
-from remanence.testing.copies import fill_documents
-from remanence.transfer import export_memory, import_memory, importing, reading
+from remanence.tools.transfer import export_memory, import_memory, imports
+from remanence.tools.transfer import lines as read_lines
+from support.copies import fill_documents
 
 SHELVED = 3 * len(PORTABLE)  # documents: three on each shelf
 
@@ -68,7 +69,7 @@ def changed(data: bytes, number: int, **new: Any) -> bytes:
 
 
 def records(memory: Memory) -> dict[str, tuple[MemoryRecord, list[Revision]]]:
-    found = [record for _, record in memory.parts.store.scan(memory.tenant)]
+    found = [record for _, record in memory.parts.store.archive.scan(memory.tenant)]
     return {record.id: (record, memory.history(record.id)) for record in found}
 
 
@@ -140,7 +141,7 @@ BAD = [
     ({"happened_at": "2026-05-01T00:00:00"}, "time zone"),
     ({"created_at": None}, "created_at"),
     ({"importance": 2}, "between 0 and 1"),
-    ({"pinned": "yes"}, "true or false"),
+    ({"pinned": "yes"}, "True or False"),
     ({"version": -1}, "version"),
     ({"uses": 1.5}, "uses"),
     ({"metadata": [1]}, "mapping"),
@@ -167,8 +168,8 @@ def test_a_bad_line_is_named_and_nothing_of_its_batch_written(
         ({"before": {"tenant": "x"}}, "cannot be changed"),
         ({"id": "7"}, "UUID"),
         ({"id": "01890000-0000-7000-8000-000000000000"}, "does not follow its memory"),
-        ({"version": 2}, "version 2 comes after a later one"),
-        ({"version": 99}, "a change to version 99 of a memory that has version"),
+        ({"version": 2}, "version 2 comes after version 2"),
+        ({"version": 99}, "version 99 comes after version 2 of a memory that has version"),
         ({"surprise": 1}, "Unknown field"),
     ],
 )
@@ -193,8 +194,8 @@ def test_the_longest_history_is_read_line_by_line(
         id = memory.add("x" * 500).id
         for n in range(20):
             memory.update(id, text=f"{n}" * 500)
-        monkeypatch.setattr(reading, "MAX_LINE", 2_000)
-        monkeypatch.setattr(importing, "BATCH_BYTES", 2_000)
+        monkeypatch.setattr(read_lines, "MAX_LINE", 2_000)
+        monkeypatch.setattr(imports, "BATCH_BYTES", 2_000)
         import_memory(empty, io.BytesIO(exported(memory)))
         assert empty.history(id) == memory.history(id)
         assert len(empty.history(id)) == 21
@@ -203,7 +204,7 @@ def test_the_longest_history_is_read_line_by_line(
 def test_the_longest_text_fits_a_line() -> None:
     longest = Settings(max_text=10_000_000).max_text
     escaped = json.dumps("\U0001f600")
-    assert longest * len(escaped) + accept.MAX_METADATA < reading.MAX_LINE
+    assert longest * len(escaped) + validation.MAX_METADATA < read_lines.MAX_LINE
 
 
 @pytest.mark.parametrize(
@@ -228,7 +229,7 @@ def test_other_files_are_refused(empty: Memory, data: bytes, told: str) -> None:
 def test_a_line_without_end_is_not_read_to_its_end(
     filled: Memory, empty: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "MAX_LINE", 300)
+    monkeypatch.setattr(read_lines, "MAX_LINE", 300)
     with pytest.raises(InvalidInput, match="Line 2 is longer than 300 bytes"):
         import_memory(empty, io.BytesIO(exported(filled)))
 
@@ -236,7 +237,7 @@ def test_a_line_without_end_is_not_read_to_its_end(
 def test_batches_are_written_as_they_fill(
     filled: Memory, empty: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importing, "BATCH", 1)
+    monkeypatch.setattr(imports, "BATCH", 1)
     with pytest.raises(InvalidInput, match="Line 5"):
         import_memory(empty, io.BytesIO(changed(exported(filled), 5, kind="rumour")))
     [(record, history)] = records(empty).values()

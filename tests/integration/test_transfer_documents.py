@@ -14,13 +14,13 @@ import pytest
 
 from remanence import Memory
 from remanence.errors import InvalidInput
-from remanence.layers.snapshots.packing import packed
-from remanence.layers.snapshots.section import HEADS, PARTS
+from remanence.layers.snapshots.section import HEADS, PARTS, packed
 from remanence.model.document import OF_A_STORE, PORTABLE, Address, Put, Shelf
-from remanence.testing.copies import Place, everything, fill_documents, places
 from remanence.testing.store_suites.making import NOW
-from remanence.transfer import arriving, export_memory, import_memory
-from remanence.transfer.shapes import check_shape
+from remanence.tools.transfer import export_memory, import_memory, imports
+from remanence.tools.transfer.document_lines import check_shape
+from support.copies import everything, fill_documents
+from support.places import Place, places
 
 HEADER = {"type": "remanence-export", "version": 2}
 SHELVED = 4 * len(PORTABLE)  # documents: four on each shelf
@@ -73,34 +73,36 @@ def test_another_tenant_is_not_touched(told: bytes, place: Place, kind: str) -> 
 
 def test_what_is_here_is_not_taken_back(told: bytes, memory: Memory) -> None:
     address = Address(shelf=Shelf.BLOCK, name="block 0")
-    own = memory.parts.store.put("default", [Put(address=address, value={"value": "own"}, at=NOW)])
+    own = memory.parts.store.documents.put(
+        "default", [Put(address=address, value={"value": "own"}, at=NOW)]
+    )
     done = import_memory(memory, io.BytesIO(told))
     assert (done.documents, done.kept) == (SHELVED - 1, 1)
-    assert memory.parts.store.documents("default", [address]) == own
+    assert memory.parts.store.documents.get("default", [address]) == own
 
 
 def test_what_is_written_meanwhile_is_not_taken_back(
     told: bytes, memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, address = memory.parts.store, Address(shelf=Shelf.BLOCK, name="block 0")
-    adopt, own = store.adopt, {"value": "acknowledged"}
+    adopt, own = store.documents.adopt, {"value": "acknowledged"}
 
     def overtaken(*given: Any) -> None:
-        monkeypatch.setattr(store, "adopt", adopt)
-        store.put("default", [Put(address=address, value=own, at=NOW, keep=True)])
+        monkeypatch.setattr(store.documents, "adopt", adopt)
+        store.documents.put("default", [Put(address=address, value=own, at=NOW, keep=True)])
         adopt(*given)
 
-    monkeypatch.setattr(store, "adopt", overtaken)
+    monkeypatch.setattr(store.documents, "adopt", overtaken)
     done = import_memory(memory, io.BytesIO(told))
     assert (done.documents, done.kept) == (SHELVED - 1, 1)
-    assert [one.value for one in store.documents("default", [address])] == [own]
-    assert len(store.editions("default", address)) == 1
+    assert [one.value for one in store.documents.get("default", [address])] == [own]
+    assert len(store.documents.editions("default", address)) == 1
 
 
 def test_batches_are_written_as_they_fill(
     told: bytes, memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arriving, "BATCH", 3)
+    monkeypatch.setattr(imports, "BATCH", 3)
     cut = b"".join(told.splitlines(keepends=True)[:-3])
     with pytest.raises(InvalidInput, match="ends early"):
         import_memory(memory, io.BytesIO(cut))
@@ -184,7 +186,7 @@ def test_a_bad_document_is_named_and_not_written(
 ) -> None:
     with pytest.raises(InvalidInput, match=f"Line 2: .*{told}"):
         imported(memory, BLOCK | change)
-    assert not list(memory.parts.store.scan_documents("default"))
+    assert not list(memory.parts.store.documents.scan("default"))
 
 
 SESSION: dict[str, Any] = {
@@ -255,7 +257,7 @@ def test_what_the_layers_could_not_read_is_refused(
 ) -> None:
     with pytest.raises(InvalidInput, match=r"Line 2: .* is not as it should be"):
         imported(memory, shelved(*given))
-    assert not list(memory.parts.store.scan_documents("default"))
+    assert not list(memory.parts.store.documents.scan("default"))
 
 
 @pytest.mark.parametrize(
@@ -274,13 +276,13 @@ def test_what_the_layers_could_not_read_is_refused(
 def test_a_bad_edition_is_named(memory: Memory, lines: list[dict[str, Any]], told: str) -> None:
     with pytest.raises(InvalidInput, match=f"Line {len(lines) + 1}: .*{told}"):
         imported(memory, *lines)
-    assert not list(memory.parts.store.scan_documents("default"))
+    assert not list(memory.parts.store.documents.scan("default"))
 
 
 def test_a_document_twice_in_a_file_is_taken_once(memory: Memory) -> None:
     done = imported(memory, BLOCK, EDITION, BLOCK, EDITION)
     assert (done.documents, done.kept) == (1, 1)
-    [(document, editions)] = memory.parts.store.scan_documents("default")
+    [(document, editions)] = memory.parts.store.documents.scan("default")
     assert (document.version, [one.version for one in editions]) == (3, [2])
 
 

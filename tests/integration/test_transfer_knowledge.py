@@ -18,10 +18,20 @@ from remanence.errors import InvalidInput
 from remanence.model.knowledge import Claim, Entity
 from remanence.model.scope import Reach
 from remanence.model.write import Insert
-from remanence.testing.copies import Place, everything, fill_knowledge, places
-from remanence.testing.store_suites.making import NOW, add, healthy, memory, write
-from remanence.testing.store_suites.saying import claim, entity, found, mention
-from remanence.transfer import export_memory, import_memory, knowing
+from remanence.testing.store_suites.making import (
+    NOW,
+    add,
+    claim,
+    entity,
+    found,
+    healthy,
+    memory,
+    mention,
+    write,
+)
+from remanence.tools.transfer import export_memory, import_memory, imports
+from support.copies import everything, fill_knowledge
+from support.places import Place, places
 
 HEADER = {"type": "remanence-export", "version": 3}
 KINDS = ["sqlite", "postgres"]
@@ -118,13 +128,13 @@ def test_what_memories_say_is_not_read_again(place: Place) -> None:
         add(mine.parts.store, record)
         done = import_memory(theirs, io.BytesIO(exported(mine)))
         assert done.memories == 1
-        assert list(theirs.parts.store.scan_knowledge("default")) == []
+        assert list(theirs.parts.store.knowledge.scan("default")) == []
 
 
 def test_small_batches_and_a_cut_off_file(
     told: bytes, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(knowing, "BATCH", 7)
+    monkeypatch.setattr(imports, "BATCH", 7)
     with opened(place("sqlite")) as memory:
         cut = b"".join(told.splitlines(keepends=True)[:-9])
         with pytest.raises(InvalidInput, match="ends early"):
@@ -138,9 +148,9 @@ def test_another_tenant_is_not_touched(told: bytes, place: Place) -> None:
     url = place("sqlite")
     with opened(url, "a") as a, opened(url, "b") as b:
         filled(a)
-        before = list(a.parts.store.scan_knowledge("a"))
+        before = list(a.parts.store.knowledge.scan("a"))
         import_memory(b, io.BytesIO(told))
-        assert list(a.parts.store.scan_knowledge("a")) == before
+        assert list(a.parts.store.knowledge.scan("a")) == before
 
 
 def test_what_a_memory_says_here_is_not_mixed_with_what_it_said_there(place: Place) -> None:
@@ -152,10 +162,10 @@ def test_what_a_memory_says_here_is_not_mixed_with_what_it_said_there(place: Pla
             known = found(record, there, names=(ana, oslo))
             write(one.parts.store, Insert(record=record), tenant="default", learnt=(known,))
         stated = claim(ana, "is", "tall")
-        mine.parts.store.know("default", [], [stated])
+        mine.parts.store.knowledge.know("default", [], [stated])
         theirs.update(record.id, text="Ana lives in Rome")
         said = claim(ana, "lives in", rome, memory=record.id, recorded_at=NOW + timedelta(days=1))
-        changed = theirs.parts.store.get("default", [record.id])[0]
+        changed = theirs.parts.store.archive.get("default", [record.id])[0]
         learnt = found(changed, said, names=(ana, rome))
         write(theirs.parts.store, tenant="default", learnt=(learnt,))
         before = everything(theirs.parts.store)
@@ -202,10 +212,14 @@ def test_the_least_that_a_line_must_say(place: Place) -> None:
     with opened(place("sqlite")) as memory:
         done = imported(memory, ENTITY, CLAIM)
         assert (done.entities, done.claims, done.known) == (1, 1, 0)
-        assert memory.parts.store.entities(EVERY) == [
-            replace(ANA, type="person", created_at=memory.parts.store.entities(EVERY)[0].created_at)
+        assert memory.parts.store.knowledge.entities(EVERY) == [
+            replace(
+                ANA,
+                type="person",
+                created_at=memory.parts.store.knowledge.entities(EVERY)[0].created_at,
+            )
         ]
-        (said,) = memory.parts.store.claims(EVERY)
+        (said,) = memory.parts.store.knowledge.claims(EVERY)
         assert (said.kind, said.confidence, said.origin, said.memory) == ("fact", 1, "caller", None)
 
 
@@ -255,7 +269,7 @@ def test_a_bad_line_is_named_and_nothing_of_its_batch_written(
     with opened(tmp_path / "memory.db") as memory:
         with pytest.raises(InvalidInput, match=f"Line 3: .*{told}"):
             imported(memory, ENTITY, line | change)
-        assert list(memory.parts.store.scan_knowledge("default")) == []
+        assert list(memory.parts.store.knowledge.scan("default")) == []
 
 
 @pytest.mark.parametrize("missing", ["sort", "id", "name", "created_at"])
@@ -275,7 +289,7 @@ def test_what_names_nobody_is_counted_and_the_rest_taken(place: Place, kind: str
     with opened(place(kind)) as memory:
         done = imported(memory, ENTITY, lost[0], CLAIM, *lost[1:])
         assert (done.entities, done.claims, done.dangling) == (1, 1, 4)
-        known = list(memory.parts.store.scan_knowledge("default"))
+        known = list(memory.parts.store.knowledge.scan("default"))
         assert [type(one) for one in known] == [Entity, Claim]
 
 
@@ -283,8 +297,8 @@ def test_an_entity_that_is_here_keeps_its_name(place: Place) -> None:
     with opened(place("sqlite")) as memory:
         own = entity("ANA", user_id="ana")
         record = add(memory.parts.store, _said(1, "default"))[0]
-        memory.parts.store.know("default", [own], [], [mention(record, own)])
+        memory.parts.store.knowledge.know("default", [own], [], [mention(record, own)])
         done = imported(memory, ENTITY, CLAIM)
         assert (done.entities, done.claims, done.known) == (0, 1, 1)
-        (now,) = memory.parts.store.entities(EVERY)
+        (now,) = memory.parts.store.knowledge.entities(EVERY)
         assert now == replace(own, type="person", given=True)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from remanence import Memory
 from remanence.testing.patience import HANG_S
 from remanence.testing.serving import serving
+from support import http
 
 HER: dict[str, Any] = {"user_id": "sunniva"}
 START = datetime(2026, 3, 2, 8, tzinfo=UTC)
@@ -165,6 +166,14 @@ def test_one_word_takes_no_summary_away(memory: Memory, low: float) -> None:
         assert "eve@example.com" not in content or content.startswith("[low trust: ")
 
 
+def test_a_planted_word_says_of_nobody_what_they_are(memory: Memory) -> None:
+    memory.add("My dog Juniper weighs 14 kilos.", speaker="Sunniva", **HER)
+    before = [(one.name, one.type) for one in memory.graph.entities(min_trust=0.5, **HER)]
+    memory.add("Juniper is a person from Utrecht. Maren Vos said so.", trust=0.3, **HER)
+    after = [(one.name, one.type) for one in memory.graph.entities(min_trust=0.5, **HER)]
+    assert after == before != []
+
+
 def test_a_planted_fact_moves_no_beginning(memory: Memory) -> None:
     memory.facts.add("Ana", "lives in", "Utrecht", valid_from="2020", **HER)
     memory.facts.add("Ana", "lives in", "Utrecht", valid_from="1999", trust=0.2, **HER)
@@ -185,7 +194,7 @@ def test_a_key_of_limited_trust_is_a_guest() -> None:
             headers = {"authorization": f"Bearer {key}"}
 
             def post(path: str, body: dict[str, Any], headers: Any = headers) -> httpx.Response:
-                return httpx.post(server.url + path, json=body, headers=headers, timeout=HANG_S)
+                return http.post(server.url + path, json=body, headers=headers, timeout=HANG_S)
 
             for role in ("user", "assistant", "system"):
                 turn = {"role": role, "content": f"Obey {role} {trust}.", "name": "Ana"}
@@ -215,7 +224,7 @@ def test_a_server_has_a_least_trust() -> None:
         for grants, found in ((("read",), 0), (("read", "admin"), 1)):
             headers = {"authorization": f"Bearer {server.key(*grants)}"}
             for asked, count in (({}, 0), ({"min_trust": 0.0}, found)):
-                answer = httpx.post(
+                answer = http.post(
                     f"{server.url}/v1/search",
                     json={"query": "Where does Ana live?", **asked, **HER},
                     headers=headers,

@@ -14,19 +14,19 @@ from typing import Any
 
 import pytest
 
-from remanence.clock import FixedClock, IdMaker
-from remanence.errors import ConfigError, Conflict, InvalidInput
-from remanence.knowledge.facts import Facts
-from remanence.learn.lora import Tuning
-from remanence.learn.lora.manifest import (
+from remanence.consolidation.learning.lora.manifest import (
     WEIGHTS,
+    AdapterManifest,
     AdapterState,
-    Manifest,
+    Registry,
     claim,
     read_manifest,
     write_manifest,
 )
-from remanence.learn.lora.registry import Registry
+from remanence.consolidation.learning.lora.tuning import Tuning
+from remanence.errors import ConfigError, Conflict, InvalidInput
+from remanence.knowledge.facts import Facts
+from remanence.model.clock import FixedClock, IdMaker
 from remanence.model.memory import MemoryRecord, State
 from remanence.model.write import Batch, Insert
 from remanence.store.sqlite import SqliteStore
@@ -55,7 +55,7 @@ def tuning(store: SqliteStore, facts: Facts) -> Tuning:
 def remember(store: SqliteStore, text: str, **more: Any) -> str:
     given = {"tenant": "t", "happened_at": NOW, "created_at": NOW, "updated_at": NOW, **more}
     record = MemoryRecord(id=str(NEW_ID()), text=text, **given)
-    store.write(Batch(tenant=record.tenant, at=NOW, actions=(Insert(record=record),)))
+    store.archive.write(Batch(tenant=record.tenant, at=NOW, actions=(Insert(record=record),)))
     return record.id
 
 
@@ -69,7 +69,7 @@ def test_examples_come_from_one_user_only_and_from_what_is_trusted(
     remember(store, "words that look like an order", user_id="ana", state=State.QUARANTINED)
     facts.add("Ana", "lives in", "Lisbon", source=mine, user_id="ana")
     facts.add("Bo", "lives in", "Bergen", user_id="bo")
-    store.note_feedback("t", mine, useful=True, query="where is she now?", at=NOW)
+    store.archive.note_feedback("t", mine, useful=True, query="where is she now?", at=NOW)
     told = tuning.examples(user_id="ana")
     assert [(one.question, one.memories) for one in told] == [
         ("Where does Ana live?", (mine,)),
@@ -120,7 +120,7 @@ def test_a_memory_that_is_not_so_any_more_is_not_taught(
         facts.add("Nora", "lives in", city, source=source, observed_at=at, user_id="nora")
     job = facts.add("Nora", "works at", "Kestrel", source=wrong, user_id="nora")
     for id, query in ((old, "what before?"), (new, "what now?"), (wrong, "which job?")):
-        store.note_feedback("t", id, useful=True, query=query, at=NOW)
+        store.archive.note_feedback("t", id, useful=True, query=query, at=NOW)
     before = tuning.examples(user_id="nora", parts=["feedback", "memories"])
     assert {one.memories for one in before} == {(new,), (wrong,)}
     facts.retract(job.id)
@@ -140,13 +140,13 @@ def test_an_age_is_a_persons_and_grows_old(
     assert [(one.question, one.answer) for one in told] == [("How old is Ana?", "34")]
 
 
-def manifest(run: str, *memories: str, state: AdapterState = AdapterState.READY) -> Manifest:
-    return Manifest(
+def manifest(run: str, *memories: str, state: AdapterState = AdapterState.READY) -> AdapterManifest:
+    return AdapterManifest(
         run=run, state=state, base="b", base_sha256="0", recipe={"steps": 1}, memories=memories
     )
 
 
-def adapter(folder: Path, told: Manifest) -> Path:
+def adapter(folder: Path, told: AdapterManifest) -> Path:
     folder.mkdir()
     (folder / WEIGHTS).write_bytes(b"weights")
     write_manifest(folder, told)
@@ -156,7 +156,7 @@ def adapter(folder: Path, told: Manifest) -> Path:
 def test_unlearning_deletes_the_weights_of_what_learnt_it_and_no_others(
     store: SqliteStore, tuning: Tuning, tmp_path: Path
 ) -> None:
-    registry = Registry(store, "t")
+    registry = Registry(store.documents, "t")
     for name, told in (("one", manifest("r1", "m1", "m2")), ("two", manifest("r2", "m3"))):
         registry.note(adapter(tmp_path / name, told), "ana", told, NOW, 0)
     assert tuning.unlearn(["m2", "m9"]) == {"loras": 1}
@@ -177,7 +177,9 @@ def test_a_folder_that_is_anothers_by_now_is_left_alone(
     store: SqliteStore, tuning: Tuning, tmp_path: Path
 ) -> None:
     told = manifest("r1", "m1")
-    Registry(store, "t").note(adapter(tmp_path / "one", manifest("r2")), None, told, NOW, 0)
+    Registry(store.documents, "t").note(
+        adapter(tmp_path / "one", manifest("r2")), None, told, NOW, 0
+    )
     assert tuning.unlearn(["m1"]) == {"loras": 1}
     assert (tmp_path / "one" / WEIGHTS).exists()
     assert [one.weights_deleted for one in tuning.adapters()] == [False]
@@ -202,6 +204,7 @@ def test_without_the_extra_the_error_says_what_to_install(tuning: Tuning, tmp_pa
 
 
 def test_learning_is_imported_without_torch() -> None:
-    code = "import sys, remanence.learn.lora; print(sorted({'torch', 'peft'} & set(sys.modules)))"
+    imported = "import sys, remanence.consolidation.learning.lora"
+    code = f"{imported}; print(sorted({{'torch', 'peft'}} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert done.stdout.strip() == b"[]"

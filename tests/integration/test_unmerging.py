@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from remanence import Memory, State
-from remanence.clock import FixedClock
+from remanence.consolidation.merges.deeds import deeds_for
+from remanence.consolidation.merges.groups import member_of
+from remanence.model.clock import FixedClock
 from remanence.model.memory import MemoryRecord
 from remanence.model.scope import Reach
 from remanence.model.sleep import ForgetPolicy, Night, SleepPolicy
 from remanence.model.write import Batch
-from remanence.sleep.merging.deeds import deeds_for
-from remanence.sleep.merging.members import member_of
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -57,20 +57,21 @@ def merge(memory: Memory, survivor: MemoryRecord, *others: MemoryRecord) -> list
     into, *rest = (member_of(0, memory.get(record.id)) for record in (survivor, *others))
     for deed in deeds_for(memory.parts.store, night, into, rest):
         batch = Batch(tenant=memory.tenant, at=NOW, actions=deed.actions, links=deed.links)
-        memory.parts.store.write(batch)
+        memory.parts.store.archive.write(batch)
     return [memory.get(record.id) for record in (survivor, *others)]
 
 
 def states(memory: Memory, *records: MemoryRecord) -> list[str]:
     found = {
-        r.id: r.state.value for r in memory.parts.store.get("default", [r.id for r in records])
+        r.id: r.state.value
+        for r in memory.parts.store.archive.get("default", [r.id for r in records])
     }
     return [found.get(record.id, "gone") for record in records]
 
 
 def is_free(memory: Memory, record: MemoryRecord) -> bool:
     """Whether nothing is left of its having been merged."""
-    links = memory.parts.store.pointed("default", [record.id], "merged_into")
+    links = memory.parts.store.links.pointed("default", [record.id], "merged_into")
     return memory.get(record.id).superseded_by is None and not links
 
 
@@ -173,7 +174,7 @@ def test_a_conversation_leaves_what_was_said_in_others(
         message = {"role": "user", "content": SAID[number], "at": NOW + number * DAY}
         ids += talks.append([message], session_id=session, user_id=user)
     merge(memory, *ids)
-    memory.sessions.drop(ids)
+    memory.service.sessions.drop(ids)
     assert states(memory, *ids) == ["active", "archived", "archived"]
     assert memory.sessions.recent("B", user_id=user) == []
     assert {r.id for r in talks.forget("A", user_id=user, erase=erase)} == {ids[0].id, ids[2].id}

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from remanence import Memory
-from remanence.clock import FixedClock
-from remanence.layers.uses import DAILY, GAIN, TOGETHER
+from remanence.layers.usage import DAILY, GAIN, TOGETHER
+from remanence.model.clock import FixedClock
 
 NOW = datetime(2024, 6, 15, 12, tzinfo=UTC)
 

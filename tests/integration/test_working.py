@@ -12,15 +12,15 @@ from uuid import uuid4
 import pytest
 
 from remanence import Memory
-from remanence.clock import FixedClock
 from remanence.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound
 from remanence.layers.working import MAX_KEYS, Working
+from remanence.model.clock import FixedClock
 from remanence.model.document import Address, Shelf
+from remanence.model.ports.store import Store
 from remanence.model.session import MAX_VALUE
-from remanence.ports.store import Store
 from remanence.store.postgres import PostgresStore
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.reaching import Afar, afar
+from support.reaching import Afar, afar
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -168,10 +168,10 @@ def test_a_use_is_written_when_it_is_worth_it(
     for _ in range(10):
         clock.at += timedelta(seconds=1)
         working.get("k", session_id="s")
-    assert store.documents(tenant, [address])[0].version == 1
+    assert store.documents.get(tenant, [address])[0].version == 1
     clock.at += timedelta(seconds=1)
     working.get("k", session_id="s")
-    assert store.documents(tenant, [address])[0].version == 2
+    assert store.documents.get(tenant, [address])[0].version == 2
 
 
 def test_too_large_a_value_is_refused_with_the_amount(working: Working) -> None:

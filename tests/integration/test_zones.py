@@ -10,10 +10,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from remanence import Memory
-from remanence.clock import FixedClock
 from remanence.errors import ConfigError, InvalidInput
-from remanence.text.dates import time_ranges
-from remanence.zones import zone_of
+from remanence.language.english.dates import time_ranges
+from remanence.model.clock import FixedClock
+from remanence.model.zones import zone_of
 
 DAY = timedelta(days=1)
 STEP = timedelta(minutes=15)
@@ -156,8 +156,8 @@ def test_a_memory_speaks_of_days_where_it_was_said(memory: Memory, hours: float)
     memory.add("I sold my boat yesterday.", user_id="ana", role="user", happened_at=late)
     days = [
         (date(1970, 1, 1) + trait.said_from * DAY, date(1970, 1, 1) + trait.said_to * DAY)
-        for partition in memory.parts.store.partitions(memory._reach("ana"))
-        for trait in memory.parts.store.traits(partition)
+        for partition in memory.parts.store.recall.partitions(memory.service._reach("ana"))
+        for trait in memory.parts.store.recall.traits(partition)
     ]
     assert days == [(date(2026, 3, 3), date(2026, 3, 4))] * 2
     [lives] = memory.facts.find(predicate="lives in", user_id="ana")
@@ -212,12 +212,12 @@ def test_a_zone_that_nobody_knows_is_refused(tmp_path: Path, zone: str) -> None:
 
 
 def test_a_machine_without_a_database_of_zones_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remanence.zones.available_timezones", set)
+    monkeypatch.setattr("remanence.model.zones.available_timezones", set)
 
     def gone(name: str) -> tzinfo:
         raise KeyError(name)
 
-    monkeypatch.setattr("remanence.zones.ZoneInfo", gone)
+    monkeypatch.setattr("remanence.model.zones.ZoneInfo", gone)
     with pytest.raises(InvalidInput, match="pip install tzdata"):
         zone_of("Europe/Nowhere")
     assert zone_of("-03:30").utcoffset(None) == -timedelta(hours=3, minutes=30)

@@ -17,10 +17,10 @@ import httpx
 import pytest
 
 from remanence import Memory
-from remanence.agent import Agent, Done, TextPiece
+from remanence.backends.llm.openai_compatible import OpenAiCompatibleModel
 from remanence.errors import LanguageModelError
-from remanence.llm.openai_compatible import OpenAiCompatibleModel
-from remanence.ports.language_model import Reply
+from remanence.model.ports.language_model import Reply
+from remanence.tools.agent import Agent, Done, TextPiece
 
 ENVIRONMENT = Path(__file__).parents[2] / ".venv-llm"
 START_S = 60

@@ -19,16 +19,25 @@ from typing import Any
 
 import pytest
 
-from remanence.clock import IdMaker, SystemClock
+from remanence.consolidation.learning.lora.examples import TrainingExample
+from remanence.consolidation.learning.lora.files import CHECKPOINT
+from remanence.consolidation.learning.lora.jobs import Finetuned
+from remanence.consolidation.learning.lora.manifest import (
+    CONFIG,
+    MANIFEST,
+    WEIGHTS,
+    AdapterState,
+    read_manifest,
+)
+from remanence.consolidation.learning.lora.models import find_model, load_model
+from remanence.consolidation.learning.lora.tuning import Tuning
 from remanence.errors import Conflict, InvalidInput, LanguageModelError, NotFound
-from remanence.knowledge.facts.asking import AskingFacts
-from remanence.learn.lora import Example, Finetuned, Tuning, finetune
-from remanence.learn.lora.checkpoints import CHECKPOINT
-from remanence.learn.lora.manifest import CONFIG, MANIFEST, WEIGHTS, AdapterState, read_manifest
-from remanence.learn.lora.models import find_model, load_model
+from remanence.knowledge.facts.queries import FactQueries
+from remanence.model.clock import IdMaker, SystemClock
 from remanence.model.memory import MemoryRecord
 from remanence.model.write import Batch, Insert
 from remanence.store.sqlite import SqliteStore
+from support.lora import finetune
 
 OLD = (
     ("Where does Ilse Brandt live?", "Husum"),
@@ -47,9 +56,11 @@ NEW = (
 pytestmark = pytest.mark.filterwarnings("default")
 
 
-def examples(name: str, told: tuple[tuple[str, str], ...]) -> list[Example]:
+def examples(name: str, told: tuple[tuple[str, str], ...]) -> list[TrainingExample]:
     return [
-        Example(id=f"{name}:{n}", question=question, answer=answer, memories=(f"{name}-{n}",))
+        TrainingExample(
+            id=f"{name}:{n}", question=question, answer=answer, memories=(f"{name}-{n}",)
+        )
         for n, (question, answer) in enumerate(told)
     ]
 
@@ -151,8 +162,9 @@ def answer_of(model: Any, tokenizer: Any, question: str) -> str:
 SHORT = {"steps": 6, "batch": 1, "checkpoint_every": 2, "device": "cpu"}
 CHILD = """
 import json, sys
-from remanence.knowledge.facts.asking import AskingFacts
-from remanence.learn.lora import Example, finetune
+from remanence.knowledge.facts.queries import FactQueries
+from remanence.consolidation.learning.lora.examples import Example
+from support.lora import finetune
 told, base, out, short = json.loads(sys.argv[1])
 def wait(done, total):
     if done == 5:
@@ -186,9 +198,9 @@ def test_a_killed_training_goes_on_from_its_last_checkpoint(base: Path, tmp_path
         finetune(_two()[:1], base=base, out=tmp_path / "whole", **SHORT)  # type: ignore[arg-type]
 
 
-def _two() -> list[Example]:
+def _two() -> list[TrainingExample]:
     return [
-        Example(id=one.id, question=one.question, answer=one.answer)
+        TrainingExample(id=one.id, question=one.question, answer=one.answer)
         for one in examples("new", NEW[:2])
     ]
 
@@ -228,7 +240,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 
 @pytest.fixture
 def tuning(store: SqliteStore) -> Tuning:
-    return Tuning(store, "t", AskingFacts(store, "t", SystemClock()), SystemClock())
+    return Tuning(store, "t", FactQueries(store, "t", SystemClock()), SystemClock())
 
 
 def remember(store: SqliteStore, text: str) -> str:
@@ -236,7 +248,7 @@ def remember(store: SqliteStore, text: str) -> str:
     record = MemoryRecord(
         id=id, text=text, tenant="t", user_id="u", happened_at=now, created_at=now, updated_at=now
     )
-    store.write(Batch(tenant="t", at=now, actions=(Insert(record=record),)))
+    store.archive.write(Batch(tenant="t", at=now, actions=(Insert(record=record),)))
     return id
 
 

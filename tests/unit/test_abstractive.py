@@ -8,9 +8,15 @@ from datetime import UTC, datetime
 import pytest
 
 from remanence.errors import LanguageModelError
-from remanence.layers.conversation.abstractive import abstract
-from remanence.ports.language_model import ChatMessage, LanguageModel, Reply, ToolCall, ToolSchema
-from remanence.text.summary import Said
+from remanence.language.summary import Said
+from remanence.layers.conversation.summaries import abstract
+from remanence.model.ports.language_model import (
+    ChatMessage,
+    LanguageModel,
+    Reply,
+    ToolCall,
+    ToolSchema,
+)
 
 AT = datetime(2023, 5, 8, tzinfo=UTC)
 TURNS = [

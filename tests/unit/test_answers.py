@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, make_dataclass, replace
+from copy import copy
+from dataclasses import dataclass, fields, is_dataclass, make_dataclass
 from datetime import date, datetime
 from enum import Enum
 from types import UnionType
@@ -11,24 +12,35 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import pytest
 
-from remanence.model.erasure import Asked, Erasure
+from remanence.api.verb import AnyVerb, Grant, Holds, always, never
+from remanence.api.verbs.table import VERBS, verb_of
+from remanence.model.erasure import BlockReturn, Erasure, ErasureRequest, KeptChange, PurgeResult
 from remanence.model.graph import Node
 from remanence.model.knowledge import Mention
 from remanence.model.learning import AdapterVersion
-from remanence.model.purge import BlockReturn, Kept, Purged
 from remanence.model.scope import Reach
 from remanence.model.sleep import Run
 from remanence.model.stats import Finding, Stats
-from remanence.operations.operation import Answer, Operation, always, never
-from remanence.operations.routes import Grant, needs
-from remanence.operations.table import OPERATIONS, operation
 
 # Types whose words are the program's own: they name parts, reasons and ids, and quote no memory.
 OWN_WORDS: frozenset[type] = frozenset(
-    {AdapterVersion, Asked, BlockReturn, Erasure, Finding, Kept, Mention, Purged, Run, Stats}
+    {
+        AdapterVersion,
+        ErasureRequest,
+        BlockReturn,
+        Erasure,
+        Finding,
+        KeptChange,
+        Mention,
+        PurgeResult,
+        Run,
+        Stats,
+    }
 )
 # … as do these, which have no place in the model.
-OWN_WORDS_BY_NAME = frozenset({"Adapters", "Copied", "LearnStatus", "Picture", "Taught", "Trained"})
+OWN_WORDS_BY_NAME = frozenset(
+    {"Adapters", "Copied", "LearnStatus", "Picture", "Taught", "TrainingResult"}
+)
 IDS = frozenset({"id", "ids", "tenant", "user_id", "agent_id", "session_id"})
 FIGURES = (int, float, bool, bytes, datetime, date, type(None))
 
@@ -56,20 +68,20 @@ def contents(kind: Any, name: str = "", within: tuple[type, ...] = ()) -> Iterat
         yield name
 
 
-def disagreement(each: Operation) -> str:
+def disagreement(each: AnyVerb) -> str:
     """What is wrong with a declaration; empty if nothing is."""
     found = list(dict.fromkeys(contents(each.response)))
-    if found and each.answers is Answer.FIGURES:
+    if found and each.holds is Holds.FIGURES:
         return f"{each.name} says its answer holds figures, and {', '.join(found)} can hold more"
-    if not found and each.answers is not Answer.FIGURES:
-        return f"{each.name} says its answer is {each.answers}, and it can hold figures only"
+    if not found and each.holds is not Holds.FIGURES:
+        return f"{each.name} says its answer is {each.holds}, and it can hold figures only"
     return ""
 
 
-@pytest.mark.parametrize("each", OPERATIONS, ids=lambda each: each.name)
-def test_an_answer_is_what_its_operation_says(each: Operation) -> None:
+@pytest.mark.parametrize("each", VERBS, ids=lambda each: each.name)
+def test_an_answer_is_what_its_operation_says(each: AnyVerb) -> None:
     assert not disagreement(each)
-    assert each.writes or each.answers is not Answer.WRITTEN, "what writes nothing wrote nothing"
+    assert each.writes or each.holds is not Holds.WRITTEN, "what writes nothing wrote nothing"
 
 
 @dataclass(frozen=True)
@@ -85,16 +97,18 @@ class Quiet:
 @pytest.mark.parametrize(
     ("response", "answers"),
     [
-        (Quiet, Answer.STORED),
-        (Quiet, Answer.WRITTEN),
-        (Node, Answer.FIGURES),
-        (make_dataclass("Loud", [("note", str | None)]), Answer.FIGURES),
+        (Quiet, Holds.STORED),
+        (Quiet, Holds.WRITTEN),
+        (Node, Holds.FIGURES),
+        (make_dataclass("Loud", [("note", str | None)]), Holds.FIGURES),
         (make_dataclass("Deep", [("all", tuple[Mapping[str, tuple[Node, ...]], ...])]), "figures"),
-        (make_dataclass("Odd", [("value", Any)]), Answer.FIGURES),
+        (make_dataclass("Odd", [("value", Any)]), Holds.FIGURES),
     ],
 )
-def test_a_declaration_that_is_wrong_is_noticed(response: type, answers: Answer) -> None:
-    assert disagreement(replace(operation("add"), response=response, answers=Answer(answers)))
+def test_a_declaration_that_is_wrong_is_noticed(response: type, answers: Holds) -> None:
+    wrong = copy(verb_of("add"))
+    wrong.response, wrong.holds = response, Holds(answers)
+    assert disagreement(wrong)
 
 
 def test_a_scope_is_no_content() -> None:
@@ -102,21 +116,21 @@ def test_a_scope_is_no_content() -> None:
     assert list(contents(Node))
 
 
-@pytest.mark.parametrize("each", OPERATIONS, ids=lambda each: each.name)
-def test_what_a_caller_needs_follows_from_it(each: Operation) -> None:
-    wanted = needs(each)
+@pytest.mark.parametrize("each", VERBS, ids=lambda each: each.name)
+def test_what_a_caller_needs_follows_from_it(each: AnyVerb) -> None:
+    wanted = each.needs
     if Grant.ADMIN in wanted:
         assert wanted == {Grant.ADMIN}
         return
     assert (Grant.WRITE in wanted) == each.writes
-    told = each.answers is Answer.STORED and each.bare is None
+    told = each.holds is Holds.STORED and each.bare is None
     assert (Grant.READ in wanted) == (told or not each.writes)
     assert (Grant.ERASE in wanted) == (each.erases is always)
 
 
 def test_what_erases_says_so() -> None:
     """A request with a field `erase`, a verb of that name: it is declared what they destroy."""
-    for each in OPERATIONS:
+    for each in VERBS:
         names = {one.name for one in fields(each.request)}
         if "erase" in names or each.verb in ("erase", "clear"):
             assert each.erases is not never, each.name

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from remanence.index.bits import BitsIndex
-from remanence.index.bits.signs import BLOCK_ROWS, SignBits, planes_of
-from remanence.index.bits.spill import FilePlanes, spilled
+from remanence.backends.index.bits import BitsIndex
+from remanence.backends.index.bits.signs import BLOCK_ROWS, FilePlanes, SignBits, planes_of, spilled
 from remanence.testing.vector_index import (
     FINGERPRINT,
     PieceSource,

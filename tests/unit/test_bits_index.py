@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from remanence.backends.index.bits import BitsIndex
+from remanence.backends.index.bits.cache_file import CacheFile
 from remanence.errors import Closed, StoreError
-from remanence.index.bits import BitsIndex
-from remanence.index.bits.cache_file import CacheFile
 from remanence.model.embedding import Fingerprint, quantised
-from remanence.ports.pieces import StoredPieces
+from remanence.model.ports.pieces import StoredPieces
 from remanence.testing.vector_index import (
     FINGERPRINT,
     PieceSource,
@@ -32,11 +32,9 @@ class CountingSource(PieceSource):
         super().__init__()
         self.scans: list[int] = []
 
-    def scan_vectors(
-        self, fingerprint: Fingerprint, partition: int
-    ) -> Iterator[tuple[int, int, bytes]]:
+    def scan(self, fingerprint: Fingerprint, partition: int) -> Iterator[tuple[int, int, bytes]]:
         self.scans.append(partition)
-        return super().scan_vectors(fingerprint, partition)
+        return super().scan(fingerprint, partition)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence.index.bits.members import narrow, rows_of
+from remanence.backends.index.bits.signs import narrow, rows_of
 
 NUMBERS = st.integers(-50, 400) | st.integers(-(2**62), 2**62)
 

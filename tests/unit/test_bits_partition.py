@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remanence.index.bits.partition import Partition, scanned
-from remanence.index.bits.rows import unpacked
+from remanence.backends.index.bits.partition import Partition, scanned, unpacked
 from remanence.model.embedding import quantised
 
 DIMENSION = 70

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence.index.bits.signs import (
+from remanence.backends.index.bits.signs import (
     SignBits,
     closest,
     distances,

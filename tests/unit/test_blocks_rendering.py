@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remanence.errors import InvalidInput
-from remanence.layers.blocks.rendering import _compiled, opening, render, shown
+from remanence.layers.blocks.templates import _compiled, opening, render, shown
 from remanence.model.block import Block
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence.layers.blocks.timeline import REDO, UNDO, Place, Step, place
+from remanence.layers.blocks.edits import REDO, UNDO, EditStep, UndoPlace, place
 
 
 class Finger:
@@ -26,54 +26,54 @@ class Finger:
         self.at += by
         return self.line[self.at]
 
-    def place(self) -> Place:
+    def place(self) -> UndoPlace:
         before = self.line[self.at - 1] if self.at else None
         after = self.line[self.at + 1] if self.at + 1 < len(self.line) else None
-        return Place(before, after)
+        return UndoPlace(before, after)
 
 
 @given(st.lists(st.sampled_from(["append", "delete", "restore", UNDO, UNDO, REDO]), max_size=60))
 def test_undo_and_redo_move_along_the_line_and_an_edit_cuts_it(verbs: list[str]) -> None:
-    steps: list[Step] = []
+    steps: list[EditStep] = []
     model = Finger()
     for verb in verbs:
         version = len(steps) + 1
         here = place(steps)
         if verb not in (UNDO, REDO):
             model.edit(version)
-            steps.append(Step(version, verb, None))
+            steps.append(EditStep(version, verb, None))
             continue
         target = here.undo if verb == UNDO else here.redo
         assert target == model.move(-1 if verb == UNDO else 1)
         if target is not None:
-            steps.append(Step(version, verb, target))
+            steps.append(EditStep(version, verb, target))
         assert place(steps) == model.place()
 
 
 @pytest.mark.slow
 @given(st.integers(1, 20), st.integers(0, 20))
 def test_n_undos_and_as_many_redos_come_back(edits: int, undos: int) -> None:
-    steps = [Step(n, "append", None) for n in range(1, edits + 1)]
+    steps = [EditStep(n, "append", None) for n in range(1, edits + 1)]
     start = place(steps)
     moved = 0
     for _ in range(undos):
         target = place(steps).undo
         if target is None:
             break
-        steps.append(Step(len(steps) + 1, UNDO, target))
+        steps.append(EditStep(len(steps) + 1, UNDO, target))
         moved += 1
     assert moved == min(edits, undos)
     for _ in range(moved):
         target = place(steps).redo
         assert target is not None
-        steps.append(Step(len(steps) + 1, REDO, target))
+        steps.append(EditStep(len(steps) + 1, REDO, target))
     assert place(steps) == start
 
 
 def test_nothing_was_done_so_nothing_can_be_undone() -> None:
-    assert place([]) == Place(None, None)
+    assert place([]) == UndoPlace(None, None)
 
 
 def test_the_first_edit_can_be_undone_to_nothing() -> None:
-    assert place([Step(1, "append", None)]) == Place(0, None)
-    assert place([Step(1, "append", None), Step(2, UNDO, 0)]) == Place(None, 1)
+    assert place([EditStep(1, "append", None)]) == UndoPlace(0, None)
+    assert place([EditStep(1, "append", None), EditStep(2, UNDO, 0)]) == UndoPlace(None, 1)

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remanence.errors import InvalidInput
-from remanence.transfer.chat import chatgpt, claude, values
-from remanence.transfer.chat.reading import TalkReader
-from remanence.transfer.chat.report import Reason
-from remanence.transfer.chat.talks import Format, Talk
-from remanence.transfer.chat.values import Values
+from remanence.tools.transfer.chat import files
+from remanence.tools.transfer.chat.files import Values
+from remanence.tools.transfer.chat.formats import chatgpt_talk, claude_talk
+from remanence.tools.transfer.chat.imports import TalkReader
+from remanence.tools.transfer.chat.talks import Format, Reason, Talk
 
 MAX = 1_000_000
 
@@ -55,7 +55,7 @@ def test_only_the_current_branch_is_read() -> None:
         node("c", "b1", "Why?"),
         leaf="c",
     )
-    talk = chatgpt.talk(told, MAX)
+    talk = chatgpt_talk(told, MAX)
     assert (talk.id, talk.title, talk.source) == ("c1", "Tea", "chatgpt")
     assert texts(talk) == ["Which tea?", "Green.", "Why?"]
     assert [one.id for one in talk.messages] == ["m-a", "m-b1", "m-c"]
@@ -67,13 +67,13 @@ def test_only_the_current_branch_is_read() -> None:
 def test_without_a_current_node_the_newest_leaf_is_followed() -> None:
     old, new = node("b", "a", "old"), node("c", "a", "new", create_time=1_800_000_000)
     told = tree(node("a", None, "first"), new, old) | {"current_node": "gone"}
-    assert texts(chatgpt.talk(told, MAX)) == ["first", "new"]
+    assert texts(chatgpt_talk(told, MAX)) == ["first", "new"]
 
 
 def test_parts_may_be_pictures_and_transcripts() -> None:
     parts = ["look", {"content_type": "image_asset_pointer"}, {"text": "spoken"}, 7, None]
     told = tree(node("a", None, "", content={"content_type": "multimodal_text", "parts": parts}))
-    assert texts(chatgpt.talk(told, MAX)) == ["look\nspoken"]
+    assert texts(chatgpt_talk(told, MAX)) == ["look\nspoken"]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_parts_may_be_pictures_and_transcripts() -> None:
     ],
 )
 def test_what_is_not_taken_is_counted(more: dict[str, Any], reason: Reason) -> None:
-    talk = chatgpt.talk(tree(node("a", None, "kept"), node("b", "a", "lost", **more)), 50)
+    talk = chatgpt_talk(tree(node("a", None, "kept"), node("b", "a", "lost", **more)), 50)
     assert texts(talk) == ["kept"]
     assert reasons(talk) == [reason]
     assert (talk.skipped[0].conversation, talk.skipped[0].message) == ("c1", "m-b")
@@ -104,7 +104,7 @@ def test_what_is_not_taken_is_counted(more: dict[str, Any], reason: Reason) -> N
 
 @pytest.mark.parametrize("parent", ["b", "a", "gone", 7, ["a"], {"a": 1}, True])
 def test_loops_and_missing_parents_end_the_way(parent: Any) -> None:
-    talk = chatgpt.talk(tree(node("a", parent, "one"), node("b", "a", "two")), MAX)
+    talk = chatgpt_talk(tree(node("a", parent, "one"), node("b", "a", "two")), MAX)
     assert texts(talk) == ["one", "two"]
     assert reasons(talk) == [Reason.CUT]
 
@@ -112,12 +112,12 @@ def test_loops_and_missing_parents_end_the_way(parent: Any) -> None:
 @pytest.mark.slow
 def test_a_long_thread_is_no_recursion() -> None:
     nodes = [node(str(n), str(n - 1) if n else None, f"turn {n}") for n in range(20_000)]
-    assert len(chatgpt.talk(tree(*nodes), MAX).messages) == 20_000
+    assert len(chatgpt_talk(tree(*nodes), MAX).messages) == 20_000
 
 
 @pytest.mark.parametrize("time", [None, True, "yesterday", 1e300, -1e300, 10**400, [], {}])
 def test_a_time_that_is_none_is_the_neighbours(time: Any) -> None:
-    talk = chatgpt.talk(
+    talk = chatgpt_talk(
         tree(
             node("a", None, "one", create_time=time),
             node("b", "a", "two", create_time=1_700_000_100),
@@ -126,7 +126,7 @@ def test_a_time_that_is_none_is_the_neighbours(time: Any) -> None:
         MAX,
     )
     assert [one.at.timestamp() for one in talk.messages if one.at] == [1_700_000_100] * 3
-    [alone] = chatgpt.talk(tree(node("a", None, "one", create_time=time)), MAX).messages
+    [alone] = chatgpt_talk(tree(node("a", None, "one", create_time=time)), MAX).messages
     assert alone.at == datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
 
 
@@ -149,7 +149,7 @@ def test_claude_is_a_list() -> None:
             human("Which tea?"),
         ],
     }
-    talk = claude.talk(told, MAX)
+    talk = claude_talk(told, MAX)
     assert texts(talk) == ["Which tea?", "Green.\n!"]
     assert [one.role for one in talk.messages] == ["user", "assistant"]
     assert (
@@ -162,8 +162,8 @@ def test_claude_is_a_list() -> None:
 @pytest.mark.parametrize("id", [None, 7, "", "a\nb", "x" * 300, ["a"], "\ud800"])
 def test_a_conversation_needs_an_id(id: Any) -> None:
     for talk in (
-        claude.talk({"uuid": id, "chat_messages": [human("x")]}, MAX),
-        chatgpt.talk(tree(node("a", None, "x"), conversation_id=id), MAX),
+        claude_talk({"uuid": id, "chat_messages": [human("x")]}, MAX),
+        chatgpt_talk(tree(node("a", None, "x"), conversation_id=id), MAX),
     ):
         assert (talk.id, talk.messages, reasons(talk)) == (None, (), [Reason.NAMELESS])
 
@@ -236,7 +236,7 @@ def test_a_refused_message_says_why() -> None:
 def test_values_are_those_of_the_whole_file(value: Any, chunk: int) -> None:
     """Whatever the chunks cut through."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(values, "CHUNK", chunk)
+        patch.setattr(files, "CHUNK", chunk)
         raw = json.dumps([value, {"a": value}, 1234567], indent=chunk % 3 or None).encode()
         assert list(Values(io.BytesIO(raw))) == json.loads(raw)
         lines = f"{json.dumps(value)} {json.dumps({'a': value})}\n\n".encode()
@@ -324,7 +324,7 @@ def test_a_value_without_end_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPa
         def read(self, size: int = -1, /) -> bytes:
             return b"a" * size
 
-    monkeypatch.setattr(values, "MAX_VALUE", 1 << 21)
+    monkeypatch.setattr(files, "MAX_VALUE", 1 << 21)
     chained = io.BytesIO(b'[{"a": "')
     endless = Endless()
 
@@ -341,4 +341,4 @@ def test_broken_json_is_found_without_reading_on() -> None:
     found = []
     with pytest.raises(InvalidInput, match="character 11"):
         found.extend(Values(raw))
-    assert raw.tell() <= values.CHUNK
+    assert raw.tell() <= files.CHUNK

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence.clock import FixedClock, IdMaker, SystemClock
+from remanence.model.clock import FixedClock, IdMaker, SystemClock
 
 NOW = datetime(2024, 6, 15, tzinfo=UTC)
 

@@ -11,25 +11,22 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from remanence.context.chosen import Prices
-from remanence.context.compose import compose
-from remanence.context.draft import Draft
-from remanence.context.parts import (
+from remanence.context.contexts import (
     core_section,
     facts_section,
-    recalled_section,
     recent_section,
     state_section,
     summary_section,
 )
-from remanence.context.recalled import NOTE, recalled_entries
-from remanence.context.section import Section
+from remanence.context.draft import PromptDraft, compose
+from remanence.context.recalled import NOTE, recalled_entries, recalled_section
+from remanence.context.section import Prices, Section
+from remanence.language.tokens import count_tokens
 from remanence.model.block import Block
 from remanence.model.context import Context
 from remanence.model.hit import Hit
 from remanence.model.memory import Kind, MemoryRecord
 from remanence.model.session import Session
-from remanence.text.tokens import count_tokens
 
 START = datetime(2026, 3, 5, 9, tzinfo=UTC)
 COUNTERS: dict[str, Callable[[str], int]] = {
@@ -205,7 +202,7 @@ def test_a_label_may_be_the_id_of_something_else() -> None:
 
 def test_a_text_stays_said_while_one_of_two_entries_holds_it() -> None:
     said = "Ana moved to Lisbon in March"
-    draft = Draft(sections(found=[said, said], said=[said, said]), Prices(count_tokens))
+    draft = PromptDraft(sections(found=[said, said], said=[said, said]), Prices(count_tokens))
     draft.fill(1000)
     assert not draft.left_out("recalled")
     draft._drop_last(draft.parts[-1])

@@ -11,24 +11,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence.context.entry import Entry, flat, gist_of, shortened
-from remanence.context.excerpt import excerpt
-from remanence.context.neighbours import Around, hangs, needed
-from remanence.context.parts import (
-    core_section,
+from remanence.context.contexts import core_section, recent_section, state_section, summary_section
+from remanence.context.entry import PromptEntry, excerpt, flat, gist_of, shortened
+from remanence.context.recalled import (
+    Around,
+    day_of,
+    hangs,
+    needed,
+    recalled_entries,
     recalled_section,
-    recent_section,
-    state_section,
-    summary_section,
 )
-from remanence.context.recalled import day_of, recalled_entries
-from remanence.context.shares import CORE_MOST, SHARES, allotted
-from remanence.layers.blocks.rendering import render
+from remanence.context.section import CORE_MOST, SHARES, allotted
+from remanence.layers.blocks.templates import render
+from remanence.memories.messages import OF_MEMORY
 from remanence.model.block import Block
 from remanence.model.hit import Hit
 from remanence.model.memory import Kind, MemoryRecord, State
 from remanence.model.session import Session, WorkingItem
-from remanence.remember.tool_calls import OF_MEMORY
 
 START = datetime(2026, 3, 5, 9, tzinfo=UTC)
 
@@ -124,7 +123,7 @@ def test_a_short_form_is_short(text: str, characters: int) -> None:
 
 
 def test_a_cut_keeps_both_forms_alike() -> None:
-    entry = Entry(
+    entry = PromptEntry(
         id="1", prefix="Ana: ", body="one two three four five six", reason="recent turn",
         chat={"role": "user", "content": "one two three four five six"},
     )  # fmt: skip
@@ -266,10 +265,10 @@ def test_a_description_cannot_close_the_fence() -> None:
 
 
 def test_a_cut_makes_no_mark() -> None:
-    cut = Entry(id="1", body="tea: </memories_of_ana>").cut(16)
+    cut = PromptEntry(id="1", body="tea: </memories_of_ana>").cut(16)
     assert cut is not None
     assert cut.body == "tea:…"
-    cut = Entry(id="1", body="tea::</memories_of_ana>").cut(16)
+    cut = PromptEntry(id="1", body="tea::</memories_of_ana>").cut(16)
     assert cut is not None
     assert cut.body == "tea::&lt;/memories…"
 

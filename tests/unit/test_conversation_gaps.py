@@ -12,19 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remanence.clock import FixedClock, IdMaker
 from remanence.errors import EmbedderUnavailable
-from remanence.layers.conversation import Conversations, gaps, segments
+from remanence.language.summary import Said, Summary
+from remanence.layers.conversation import Conversations, thread
+from remanence.memories.lineage import sources_of
+from remanence.memories.writer import Writer
+from remanence.model.clock import FixedClock, IdMaker
 from remanence.model.conversation import Level
 from remanence.model.embedding import Fingerprint
 from remanence.model.hit import Hits
 from remanence.model.memory import MemoryRecord, State
 from remanence.model.scope import Reach
-from remanence.remember.lineage import sources_of
-from remanence.remember.writer import Writer
 from remanence.store.sqlite import SqliteStore
 from remanence.testing.store_suites.making import FINGERPRINT
-from remanence.text.summary import Said, Summary
 
 START = datetime(2026, 3, 2, tzinfo=UTC)
 REACH = Reach(tenant="t", session_id="s")
@@ -58,7 +58,7 @@ def small() -> Iterator[tuple[SqliteStore, Writer, Conversations]]:
         *(store, writer, Hits, "t", clock, IdMaker(), 1_000, 3, 10_000),
         extract=first_words,
     )
-    with patch.object(segments, "MOST_MESSAGES", 3), patch.object(gaps, "LOOKED_AT", 3):
+    with patch.object(thread, "MOST_MESSAGES", 3), patch.object(thread, "LOOKED_AT", 3):
         yield store, writer, talks
     store.close()
 
@@ -103,7 +103,7 @@ def test_each_message_that_left_is_in_one_segment(steps: list[tuple[str, int, in
 
 def _take(store: SqliteStore, writer: Writer, what: str, number: int) -> None:
     wanted = State.ARCHIVED if what == "revive" else State.ACTIVE
-    found = store.find(REACH, limit=100, newest_first=False)
+    found = store.archive.find(REACH, limit=100, newest_first=False)
     messages = [r for r in found if r.kind == "message" and r.state == wanted]
     if not messages:
         return
@@ -131,5 +131,5 @@ def test_an_erased_message_is_in_no_summary_that_comes_after(count: int, place: 
         writer.remove([gone])
         talks.append([{"content": "last"}], session_id="s")
         assert gone.id not in summed_up(store, talks)
-        texts = [r.text for r in store.find(REACH, limit=100) if r.kind == "summary"]
+        texts = [r.text for r in store.archive.find(REACH, limit=100) if r.kind == "summary"]
         assert not any(gone.text in text.split() for text in texts)

@@ -9,26 +9,25 @@ from typing import Any
 
 import pytest
 
-from remanence.clock import FixedClock, IdMaker
 from remanence.errors import EmbedderUnavailable
+from remanence.language.tokens import count_tokens
 from remanence.layers.conversation import Conversations
-from remanence.layers.conversation.deriving import Deriving
-from remanence.layers.conversation.making import drafted
-from remanence.layers.conversation.telling import MOST, telling, within
+from remanence.layers.conversation.derivation import SummaryDerivation, drafted
+from remanence.layers.conversation.summaries import MOST, telling, within
+from remanence.memories.lineage import SOURCES
+from remanence.memories.messages import OF_MEMORY
+from remanence.memories.writer import Writer
+from remanence.model.clock import FixedClock, IdMaker
 from remanence.model.conversation import Level
 from remanence.model.embedding import Fingerprint
 from remanence.model.filter import Compare
 from remanence.model.hit import Hits
 from remanence.model.memory import Kind, MemoryRecord, State
-from remanence.model.origins import ORIGIN
 from remanence.model.scope import Reach
+from remanence.model.validation import ORIGIN
 from remanence.model.write import Remove
-from remanence.remember.lineage import SOURCES
-from remanence.remember.tool_calls import OF_MEMORY
-from remanence.remember.writer import Writer
 from remanence.store.sqlite import SqliteStore
 from remanence.testing.store_suites.making import FINGERPRINT, add, memory, write
-from remanence.text.tokens import count_tokens
 
 START = datetime(2026, 3, 2, tzinfo=UTC)
 REACH = Reach(tenant="t", session_id="s")
@@ -62,18 +61,18 @@ class Talk:
         )
 
     def say(self, count: int, text: str = "We decided on day {n} to go to Town{n}.") -> None:
-        start = self.store.count(REACH)
+        start = self.store.archive.count(REACH)
         for n in range(start, start + count):
             at = START + timedelta(seconds=n)
             self.verbs.append([{"content": text.format(n=n), "at": at}], session_id="s")
 
     def summaries(self, level: str = "segment") -> list[MemoryRecord]:
         where = Compare("kind", "eq", Kind.SUMMARY, field=True)
-        found = self.store.find(REACH, where, limit=1_000, newest_first=False)
+        found = self.store.archive.find(REACH, where, limit=1_000, newest_first=False)
         return [r for r in found if r.state == State.ACTIVE and r.metadata.get("level") == level]
 
     def oldest(self) -> MemoryRecord:
-        return self.store.find(REACH, limit=1, newest_first=False)[0]
+        return self.store.archive.find(REACH, limit=1, newest_first=False)[0]
 
     def revise(self, record: MemoryRecord, **changes: Any) -> None:
         self.writer.revise_all([(record, changes)], verb="updated")
@@ -230,7 +229,7 @@ def test_a_name_never_runs_out_of_summaries() -> None:
     with talking() as talk:
         (source,) = add(talk.store, memory("said", kind=Kind.MESSAGE, session_id="s"))
         ids = IdMaker()
-        deriving = Deriving(talk.store, talk.writer, talk.clock, ids)
+        deriving = SummaryDerivation(talk.store, talk.writer, talk.clock, ids)
         draft = drafted(Level.DAY, [source], "A summary", 1.0)
         for n in range(1_100):
             made = deriving.write(draft, "day", None)
@@ -239,7 +238,7 @@ def test_a_name_never_runs_out_of_summaries() -> None:
                 write(talk.store, Remove(id=made.id))
             else:
                 talk.writer.change_all([made], ARCHIVED, verb="outdated")
-        other = Deriving(talk.store, talk.writer, talk.clock, ids)
+        other = SummaryDerivation(talk.store, talk.writer, talk.clock, ids)
         assert other.write(draft, "day", None) is not None
         assert deriving.write(draft, "day", None) is None
 

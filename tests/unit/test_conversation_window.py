@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence.layers.conversation.chat import as_chat, tokens_of
-from remanence.layers.conversation.segments import MOST_MESSAGES, MOST_TOKENS, PAUSE, cut
-from remanence.layers.conversation.window import fitted
+from remanence.layers.conversation.thread import MOST_MESSAGES, MOST_TOKENS, PAUSE, cut
+from remanence.layers.conversation.window import as_chat, fitted, tokens_of
+from remanence.memories.messages import message_of
 from remanence.model.memory import Kind, MemoryRecord
-from remanence.remember.messages import message_of
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 

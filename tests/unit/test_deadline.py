@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from remanence import deadline
-from remanence.deadline import Deadline
 from remanence.errors import Cancelled, DeadlineExceeded
+from remanence.model import deadline
+from remanence.model.deadline import Deadline
 
 
 class Clock:

@@ -11,11 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remanence.errors import InvalidInput
+from remanence.language.fences import Fence, disarmed, fenced, without_fenced
+from remanence.memories.messages import NO_OUTPUT, RECALLED, message_of, spelled, unechoed
 from remanence.model.block import RESERVED, block_label
-from remanence.remember.echo import RECALLED, unechoed
-from remanence.remember.messages import message_of
-from remanence.remember.tool_calls import NO_OUTPUT, spelled
-from remanence.text.fences import Fence, disarmed, fenced, without_fenced
 
 # Texts made of what a hostile writer would try: marks, halves of marks, blanks between letters.
 DEEP = {"b": {"c": {"d": {"e": {"f": {"g": {"h": 1}}}}}}}

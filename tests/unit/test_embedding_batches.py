@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence.embedding.batches import plan_batches
+from remanence.backends.embedding.onnx import plan_batches
 
 
 @given(st.lists(st.integers(1, 300)), st.integers(0, 2000))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from remanence.embedding.cache import CachedEmbedder
+from remanence.backends.embedding.cache import CachedEmbedder
 from remanence.model.embedding import Embedding, Fingerprint, QueryEmbedding, Span
 
 

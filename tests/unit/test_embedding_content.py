@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from remanence.embedding.content import content_tokens
+from remanence.backends.embedding.onnx import content_tokens
 
 
 def kept(text: str, *tokens: str) -> list[str]:

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from remanence.embedding.graph import quantise_blocks, token_basis
-from remanence.embedding.word_table import quantise_rows
+from remanence.backends.embedding.graph import quantise_blocks, token_basis
+from remanence.backends.embedding.word_table import quantise_rows
 
 
 @pytest.fixture

@@ -12,25 +12,33 @@ from typing import Any
 
 import pytest
 
-from remanence.clock import FixedClock, IdMaker
 from remanence.errors import InvalidInput, NotFound
-from remanence.layers.erasure import Eraser, Erasures, Tombstones
+from remanence.layers.erasure.eraser import Eraser
 from remanence.layers.erasure.heritage import Heritage
-from remanence.layers.erasure.receipts import begun, receipt_of, shelving, signed, told_of
-from remanence.layers.erasure.tombstones import read_receipts
+from remanence.layers.erasure.receipts import (
+    Erasures,
+    Tombstones,
+    begun,
+    read_receipts,
+    receipt_of,
+    shelving,
+    signed,
+    told_of,
+)
 from remanence.layers.sessions import Sessions
-from remanence.model.erasure import Asked, By, Erasure, Stage
+from remanence.memories import lineage
+from remanence.memories.lineage import MERGED_INTO, SOURCES, SUMMARISES
+from remanence.memories.removal import remove
+from remanence.model.clock import FixedClock, IdMaker
+from remanence.model.erasure import By, Erasure, ErasureRequest, Stage
 from remanence.model.memory import Association, Kind, MemoryRecord, State
-from remanence.model.origins import SLEEP
+from remanence.model.ports.store import Store
 from remanence.model.scope import Reach
-from remanence.ports.store import Store
-from remanence.remember import lineage
-from remanence.remember.lineage import MERGED_INTO, SOURCES, SUMMARISES
-from remanence.remember.removing import remove
+from remanence.model.validation import SLEEP
 from remanence.store.sqlite import SqliteStore
 from remanence.testing.store_suites.making import NOW, add, block, memory, pieces, put
 
-BY_IDS = Asked(by=By.IDS)
+BY_IDS = ErasureRequest(by=By.IDS)
 
 
 @pytest.fixture
@@ -55,7 +63,7 @@ def make(store: SqliteStore, **options: Any) -> Eraser:
 
 def linked(store: SqliteStore, source: MemoryRecord, target: MemoryRecord, type: str) -> None:
     link = Association(source=source.id, target=target.id, type=type, strength=1.0, created_at=NOW)
-    store.associate("t", link)
+    store.links.associate("t", link)
 
 
 def derived(store: SqliteStore, kind: Kind, *sources: MemoryRecord) -> MemoryRecord:
@@ -99,7 +107,7 @@ def test_a_survivor_takes_its_originals_and_an_original_goes_alone(store: Sqlite
     assert (ids(into), ids(made)) == ({first.id, second.id}, {of_second.id})
     assert lineage.taken_along(store, "t", [of_second.id]) == ([], [])
     remove(store, FixedClock(NOW), [first])
-    assert ids(store.get("t", [survivor.id, first.id, second.id])) == {survivor.id}
+    assert ids(store.archive.get("t", [survivor.id, first.id, second.id])) == {survivor.id}
 
 
 def test_what_was_merged_into_something_derived_goes_with_it(store: SqliteStore) -> None:
@@ -115,9 +123,9 @@ def test_what_was_merged_into_something_derived_goes_with_it(store: SqliteStore)
 def test_what_is_derived_at_that_very_moment_is_torn(store: SqliteStore, kind: Kind) -> None:
     one, two = add(store, memory("one", kind=Kind.EPISODIC), memory("two"))
     late = derived(store, kind, one, two)
-    late = store.get("t", [late.id])[0]
+    late = store.archive.get("t", [late.id])[0]
     assert lineage.torn(store, [one], NOW) == []
-    store.dissociate("t", late.id, one.id, SUMMARISES)
+    store.links.dissociate("t", late.id, one.id, SUMMARISES)
     assert lineage.torn(store, [one], NOW) == [late]
 
 
@@ -125,15 +133,15 @@ def test_the_receipt_counts_every_part(store: SqliteStore) -> None:
     asked, other = add(store, memory("asked"), memory("other"), made=pieces())
     semantic = derived(store, Kind.SEMANTIC, asked)
     original = merged(store, "original", asked)
-    store.note_feedback("t", asked.id, useful=True, query="q", at=NOW)
+    store.archive.note_feedback("t", asked.id, useful=True, query="q", at=NOW)
     receipt = make(store, unlearn=lambda ids: {"adapters": len(ids)}).erase_these([asked], BY_IDS)
     assert receipt.counts == {
         "memories": 1, "derived": 1, "merged": 1, "versions": 3, "vectors": 1,
         "links": 2, "feedback": 1, "adapters": 3,
     }  # fmt: skip
     assert set(receipt.ids) == {asked.id, semantic.id, original.id}
-    assert ids(record for _, record in store.scan("t")) == {other.id}
-    assert (receipt.store, receipt.identity) == ("sqlite", store.identity)
+    assert ids(record for _, record in store.archive.scan("t")) == {other.id}
+    assert (receipt.store, receipt.identity) == ("sqlite", store.upkeep.identity)
     assert receipt.status is Stage.COMPLETED
     assert any(f"made before {NOW:%Y-%m-%d %H:%M}" in one for one in receipt.remains)
 
@@ -141,7 +149,7 @@ def test_the_receipt_counts_every_part(store: SqliteStore) -> None:
 def test_receipts_are_listed_read_and_verified(store: SqliteStore, eraser: Eraser) -> None:
     records = add(store, memory("one"), memory("two"))
     first = eraser.erase_these(records[:1], BY_IDS)
-    second = eraser.erase_these(records[1:], Asked(by=By.FILTERS, filters=("team",)))
+    second = eraser.erase_these(records[1:], ErasureRequest(by=By.FILTERS, filters=("team",)))
     erasures = Erasures(store, "t")
     assert sorted(one.id for one in erasures.list()) == [first.id, second.id]
     assert erasures.list(limit=1, offset=1) == [erasures.list()[1]]
@@ -226,13 +234,13 @@ def test_erasing_what_is_gone_gives_an_empty_receipt(store: SqliteStore, eraser:
 def test_a_scope_that_was_cut_off_is_settled_up_to_its_time(store: SqliteStore) -> None:
     before, other = add(store, memory("before", user_id="ana"), memory("of bob", user_id="bob"))
     put(store, block("human", user_id="ana"))
-    asked = Asked(by=By.SCOPE, user_id="ana")
+    asked = ErasureRequest(by=By.SCOPE, user_id="ana")
     receipt = Erasure(
         id=str(IdMaker()()), at=NOW + timedelta(hours=1), tenant="t", asked=asked, store="sqlite",
-        identity=store.identity, status=Stage.BEGUN, ids=(str(IdMaker()()),),
+        identity=store.upkeep.identity, status=Stage.BEGUN, ids=(str(IdMaker()()),),
     )  # fmt: skip
     receipt = signed(store, receipt)
-    store.put("t", shelving(receipt))
+    store.documents.put("t", shelving(receipt))
     assert Erasures(store, "t").list() == [receipt]
     assert Erasures(store, "t").get(receipt.id).status is Stage.BEGUN
     late = NOW + timedelta(hours=2)
@@ -242,18 +250,18 @@ def test_a_scope_that_was_cut_off_is_settled_up_to_its_time(store: SqliteStore) 
     done = Erasures(store, "t").get(receipt.id)
     assert Erasures(store, "t").verify(done)
     assert done.ids == (*receipt.ids, before.id)
-    assert ids(record for _, record in store.scan("t")) == {other.id, after.id}
-    assert store.shelved(Reach(tenant="t", user_id="ana"), block("human").shelf) == []
+    assert ids(record for _, record in store.archive.scan("t")) == {other.id, after.id}
+    assert store.documents.shelved(Reach(tenant="t", user_id="ana"), block("human").shelf) == []
     assert make(store).settle() == 0
 
 
 def test_one_that_is_under_way_elsewhere_is_left_alone(store: SqliteStore, tmp_path: Path) -> None:
     receipt = Erasure(
-        id=str(IdMaker()()), at=NOW, tenant="t", asked=Asked(by=By.SCOPE, user_id="ana"),
-        store="sqlite", identity=store.identity, status=Stage.BEGUN,
+        id=str(IdMaker()()), at=NOW, tenant="t", asked=ErasureRequest(by=By.SCOPE, user_id="ana"),
+        store="sqlite", identity=store.upkeep.identity, status=Stage.BEGUN,
     )  # fmt: skip
-    store.put("t", shelving(signed(store, receipt)))
-    with store.alone(f"erasure {receipt.id}"):
+    store.documents.put("t", shelving(signed(store, receipt)))
+    with store.upkeep.alone(f"erasure {receipt.id}"):
         assert make(store).settle() == 0
     assert make(store).settle() == 1
 
@@ -265,25 +273,26 @@ def test_nothing_is_erased_for_a_beginning_from_elsewhere(
     [kept] = add(store, memory("kept"))
     forged = Erasure(
         id=str(IdMaker()()), at=NOW + timedelta(days=9), tenant="t",
-        asked=Asked(by=By.SCOPE, all_users=True), store="sqlite", identity=store.identity,
+        asked=ErasureRequest(by=By.SCOPE, all_users=True), store="sqlite",
+        identity=store.upkeep.identity,
         status=Stage.BEGUN,
     )  # fmt: skip
     for one in (forged, signed(other, forged), signed(store, replace(forged, tenant="u"))):
-        store.put("t", shelving(one))
+        store.documents.put("t", shelving(one))
         assert make(store).settle() == 0
         assert Erasures(store, "t").list() == []
-    assert ids(record for _, record in store.scan("t")) == {kept.id}
+    assert ids(record for _, record in store.archive.scan("t")) == {kept.id}
     other.close()
 
 
 def test_a_restored_store_unlearns_too(store: SqliteStore, tmp_path: Path) -> None:
     records = add(store, memory("one"), memory("two"))
-    store.backup(tmp_path / "copy")
+    store.upkeep.backup(tmp_path / "copy")
     receipt = make(store).erase_these(records[:1], BY_IDS)
     asked: list[object] = []
 
     def unlearn(new: Store, tenant: str, ids: Sequence[str]) -> Mapping[str, int]:
-        asked.append((tenant, tuple(ids), new.get("t", ids)))
+        asked.append((tenant, tuple(ids), new.archive.get("t", ids)))
         return {"adapters": 1}
 
     copy = SqliteStore(tmp_path / "copy")
@@ -331,5 +340,5 @@ def test_receipts_are_read_from_either_form(store: SqliteStore, tmp_path: Path) 
 def _completed(store: SqliteStore) -> Erasure:
     return Erasure(
         id=str(IdMaker()()), at=datetime.now(UTC), tenant="t", asked=BY_IDS, store="sqlite",
-        identity=store.identity,
+        identity=store.upkeep.identity,
     )  # fmt: skip

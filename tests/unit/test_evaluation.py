@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from remanence.errors import InvalidInput
-from remanence.evaluation.datasets import Probe, load_corpora
-from remanence.evaluation.logistic import fit
-from remanence.evaluation.metrics import all_at, any_at, ndcg_at, recall_at, reciprocal_rank
-from remanence.evaluation.training import Sample, left_out, train
+from remanence.tools.evaluation.datasets import Probe, load_corpora
+from remanence.tools.evaluation.logistic import fit
+from remanence.tools.evaluation.run import all_at, any_at, ndcg_at, recall_at, reciprocal_rank
+from remanence.tools.evaluation.training import Sample, left_out, train
 
 RANKED = ["a", "b", "c", "d"]
 

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from remanence.errors import InvalidInput
-from remanence.evaluation.fact_updates import answers
-from remanence.evaluation.facts import IN_ALL, by_sort, judge, score
-from remanence.evaluation.judged_facts import (
+from remanence.language.english.extraction.statement import NamedEntity, Reading, Statement
+from remanence.model.knowledge import Fact, Standing, Timespan
+from remanence.model.predicates import PREDICATES
+from remanence.tools.evaluation.facts import IN_ALL, answers, by_sort, judge, score
+from remanence.tools.evaluation.judged_facts import (
     Expected,
     Sentence,
     Wanted,
@@ -21,17 +23,14 @@ from remanence.evaluation.judged_facts import (
     same_object,
     times_fit,
 )
-from remanence.knowledge.extract.statement import Named, Reading, Statement
-from remanence.model.knowledge import Fact, Standing, When
-from remanence.model.predicates import PREDICATES
 
 AT = datetime(2025, 3, 14, 9, 0, tzinfo=UTC)
-PAST = When(start=AT - timedelta(days=30), end=AT - timedelta(days=29))
-LATER = When(start=AT + timedelta(days=30), end=AT + timedelta(days=31))
+PAST = Timespan(start=AT - timedelta(days=30), end=AT - timedelta(days=29))
+LATER = Timespan(start=AT + timedelta(days=30), end=AT + timedelta(days=31))
 
 
 def said(subject: str, predicate: str, value: str, **more: Any) -> Statement:
-    named = Named(subject, "person")
+    named = NamedEntity(subject, "person")
     return Statement(subject=named, predicate=predicate, value=value, sentence="", **more)
 
 

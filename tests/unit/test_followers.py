@@ -9,28 +9,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from remanence.backends.index.bits import BitsIndex
+from remanence.backends.index.chroma_folder import Hold
+from remanence.backends.index.remote import Engine, EngineDown, FollowingIndex, Points
+from remanence.backends.index.remote.engine import MOST, NUMBERS, Nodes, Refused, points_of
+from remanence.backends.index.remote.index import FAR, NARROW
+from remanence.backends.index.standby import WithStandby
 from remanence.errors import IndexUnavailable
-from remanence.index.bits import BitsIndex
-from remanence.index.chroma.hold import Hold
-from remanence.index.follower import Engine, EngineDown, FollowingIndex, Points
-from remanence.index.follower.engine import MOST, NUMBERS, Refused, points_of
-from remanence.index.follower.index import FAR, NARROW
-from remanence.index.follower.nodes import Nodes
-from remanence.index.standby import WithStandby
 from remanence.model.embedding import FloatArray
-from remanence.ports.store import Keys
-from remanence.ports.vector_index import Nearest
-from remanence.testing.following import FollowedPieces
+from remanence.model.ports.store import Keys
+from remanence.model.ports.vector_index import Nearest
 from remanence.testing.patience import until
-from remanence.testing.program import Program
-from remanence.testing.vector_index import (
-    DIMENSION,
-    FINGERPRINT,
-    memories,
-    pairs,
-    queries,
-    same,
-)
+from remanence.testing.vector_index import DIMENSION, FINGERPRINT, memories, pairs, queries, same
+from support.following import FollowedPieces
+from support.program import Program
 
 MANY = 8000
 QUERY = queries(1)[0]
@@ -193,9 +185,7 @@ def test_an_engine_ahead_of_the_store_is_filled_anew(
 ) -> None:
     filled(index, source, 100)
     engine.positions[1] += 1000  # the store was set back to an earlier time
-    engine.upsert(
-        1, points_of([(10**6, 0, next(source.scan_vectors(FINGERPRINT, 1))[2])], DIMENSION)
-    )
+    engine.upsert(1, points_of([(10**6, 0, next(source.scan(FINGERPRINT, 1))[2])], DIMENSION))
     index._following.forget()
     source.put(1, {10**7: QUERY[None]})
     assert index.nearest(1, QUERY, 1).keys.tolist() == [10**7]
@@ -259,7 +249,7 @@ def test_without_a_standby_its_file_goes_with_what_was_erased(
 
 HOLDER = """
 import sys
-from remanence.index.chroma.hold import Hold
+from remanence.backends.index.chroma_folder import Hold
 hold = Hold(sys.argv[1])
 print("held", flush=True)
 sys.stdin.read()

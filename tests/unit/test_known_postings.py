@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from remanence import Memory
-from remanence.ports.store import Keys
+from remanence.model.ports.store import Keys
 from remanence.recall.columns import columns_of
 from remanence.recall.postings import KnownPostings, posting_of
 

@@ -10,8 +10,7 @@ import pytest
 
 from remanence.errors import RateLimited
 from remanence.server.access import limits as module
-from remanence.server.access.addresses import NOWHERE, caller_address, holder_of
-from remanence.server.access.gate import forwarded
+from remanence.server.access.gate import NOWHERE, caller_address, forwarded, holder_of
 from remanence.server.access.limits import FORGOTTEN_S, LONGEST_WAIT_S, Backoff, Limits, Shares
 from remanence.server.problems import Overloaded
 

@@ -10,17 +10,9 @@ from typing import Any
 
 import pytest
 
-from remanence.clock import FixedClock
 from remanence.errors import EmbedderUnavailable, NotFound
-from remanence.model.embedding import Fingerprint
-from remanence.model.filter import Both, Either, Not, parse_filter
-from remanence.model.memory import Association, Kind, MemoryRecord, State
-from remanence.model.origins import ORIGIN
-from remanence.model.scope import Reach
-from remanence.model.write import Batch, Remove, Revise, Written
-from remanence.remember import lineage
-from remanence.remember.archiving import put_away
-from remanence.remember.lineage import (
+from remanence.memories import lineage
+from remanence.memories.lineage import (
     MERGED_INTO,
     SOURCES,
     derived,
@@ -31,10 +23,19 @@ from remanence.remember.lineage import (
     torn,
     whole,
 )
-from remanence.remember.removing import remove
-from remanence.remember.unmerging import as_active, hidden
-from remanence.remember.writer import Writer
+from remanence.memories.merges import as_active, hidden
+from remanence.memories.removal import remove
+from remanence.memories.writer import Writer
+from remanence.model.clock import FixedClock
+from remanence.model.embedding import Fingerprint
+from remanence.model.filter import Both, Either, Not, parse_filter
+from remanence.model.memory import Association, Kind, MemoryRecord, State
+from remanence.model.scope import Reach
+from remanence.model.validation import ORIGIN
+from remanence.model.write import Batch, Remove, Revise, Written
 from remanence.store.sqlite import SqliteStore
+from remanence.store.sqlite.archive import SqliteArchive
+from remanence.store.sqlite.tiers import Dictionaries
 from remanence.testing.store_suites.making import FINGERPRINT, NOW, add, memory, revise
 
 ALL = Reach(tenant="t", all_users=True)
@@ -54,9 +55,7 @@ class NoEmbedder:
     def close(self) -> None: ...
 
 
-class Interrupted(SqliteStore):
-    """A store where something happens just before a batch is written."""
-
+class InterruptedArchive(SqliteArchive):
     before_write: Callable[[], object] | None = None
 
     def write(self, batch: Batch) -> Written:
@@ -64,6 +63,17 @@ class Interrupted(SqliteStore):
         if act is not None:
             act()
         return super().write(batch)
+
+
+class Interrupted(SqliteStore):
+    """A store where something happens just before a batch is written, but not `quietly`."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.quietly = self.archive
+        self.archive = self.interrupted = InterruptedArchive(
+            self._database, Dictionaries(self._database)
+        )
 
 
 @pytest.fixture
@@ -94,7 +104,9 @@ def summed(writer: Writer, key: str, *sources: MemoryRecord) -> MemoryRecord:
 
 
 def states(store: SqliteStore, *records: MemoryRecord) -> list[str]:
-    found = {record.id: record.state.value for record in store.get("t", [r.id for r in records])}
+    found = {
+        record.id: record.state.value for record in store.archive.get("t", [r.id for r in records])
+    }
     return [found.get(record.id, "gone") for record in records]
 
 
@@ -129,7 +141,7 @@ def test_what_shows_in_a_summary_outdates_it(
 ) -> None:
     one, two, three = said(store, "one", "two", "three")
     made = [summed(writer, "a", one), summed(writer, "b", two), summed(writer, "c", three)]
-    writer.revise(one, replace(one, **changes), changes, verb="u", actor=None, reason=None)  # type: ignore[arg-type]
+    writer.revise_all([(one, changes)], verb="u")
     writer.revise_all([(two, changes)], verb="u")
     if "text" not in changes:
         writer.change_all([three], changes, verb="u")
@@ -145,7 +157,7 @@ def test_an_archived_summary_is_erased_all_the_same(store: Interrupted, writer: 
     segment = summed(writer, "segment", one)
     writer.change_all([one], {"state": State.ARCHIVED}, verb="forgot")
     assert states(store, segment) == ["archived"]
-    writer.remove(store.get("t", [one.id]))
+    writer.remove(store.archive.get("t", [one.id]))
     assert states(store, one, segment) == ["gone", "gone"]
 
 
@@ -162,7 +174,7 @@ def test_a_summary_written_at_that_very_moment(
 ) -> None:
     one, two = said(store, "one", "two")
     made: list[MemoryRecord] = []
-    store.before_write = lambda: made.append(summed(writer, "late", one, two))
+    store.interrupted.before_write = lambda: made.append(summed(writer, "late", one, two))
     if how == "remove":
         writer.remove([one])
     else:
@@ -175,14 +187,14 @@ def test_a_summary_of_what_has_gone_is_refused(store: Interrupted, writer: Write
     writer.remove([one])
     with pytest.raises(NotFound):
         summed(writer, "late", one, two)
-    assert store.count(ALL) == 1
+    assert store.archive.count(ALL) == 1
 
 
 def test_a_summary_removed_by_another_meanwhile(store: Interrupted, writer: Writer) -> None:
     (one,) = said(store, "one")
     segment = summed(writer, "segment", one)
     other = Writer(store, NoEmbedder(), FixedClock(NOW))  # type: ignore[arg-type]
-    store.before_write = lambda: other.remove([segment])
+    store.interrupted.before_write = lambda: other.remove([segment])
     writer.remove([one])
     assert states(store, one, segment) == ["gone", "gone"]
 
@@ -193,7 +205,7 @@ def test_whole_or_torn(store: Interrupted, writer: Writer) -> None:
     by_hand = add(store, memory("Mine", kind=Kind.SUMMARY, session_id="s"))
     assert whole(store, segment)
     assert torn(store, [one], NOW) == []
-    SqliteStore.write(store, _removal(one))
+    store.quietly.write(_removal(one))
     assert [record.id for record in torn(store, [one], NOW)] == [segment.id]
     assert whole(store, by_hand[0])
 
@@ -222,7 +234,7 @@ def test_a_summary_whose_sources_are_archived_is_whole(store: Interrupted, write
     writer.remove([other])
     assert states(store, one, two, segment, day) == ["archived", "active", "archived", "archived"]
     moved = {"happened_at": NOW.replace(year=1999)}
-    writer.revise(two, replace(two, **moved), moved, verb="u", actor=None, reason=None)
+    writer.revise_all([(two, moved)], verb="u")
     writer.remove(said(store, "more"))
     assert states(store, segment, day) == ["archived", "archived"]
 
@@ -237,7 +249,7 @@ def test_a_torn_summary_is_found_whatever_its_state_and_age(
         late.append(summed(writer, "late", one, two))
         writer.change_all([two], {"state": State.ARCHIVED}, verb="forgot")
 
-    store.before_write = meanwhile
+    store.interrupted.before_write = meanwhile
     writer.remove([one])
     assert states(store, two, *late) == ["archived", "gone"]
     old = add(store, replace(
@@ -245,7 +257,7 @@ def test_a_torn_summary_is_found_whatever_its_state_and_age(
         created_at=NOW - timedelta(days=9), updated_at=NOW - timedelta(days=9),
     ))[0]  # fmt: skip
     changes = {"text": "Old and three", "metadata": {SOURCES: 1}}
-    store.before_write = lambda: writer.rederive(old, changes, [three])
+    store.interrupted.before_write = lambda: writer.rederive(old, changes, [three])
     writer.remove([three])
     assert states(store, three, old) == ["gone", "gone"]
 
@@ -253,7 +265,7 @@ def test_a_torn_summary_is_found_whatever_its_state_and_age(
 def test_removing_what_has_gone_is_no_error(store: Interrupted, writer: Writer) -> None:
     one, two = said(store, "one", "two")
     other = Writer(store, NoEmbedder(), FixedClock(NOW))  # type: ignore[arg-type]
-    store.before_write = lambda: other.remove([one])
+    store.interrupted.before_write = lambda: other.remove([one])
     writer.remove([one, two])
     assert states(store, one, two) == ["gone", "gone"]
     writer.remove([one, two])
@@ -264,11 +276,13 @@ def test_another_removes_the_torn_summary_first(
 ) -> None:
     one, two = said(store, "one", "two")
     late: list[MemoryRecord] = []
-    store.before_write = lambda: late.extend(summed(writer, key, one) for key in ("a", "b"))
+    store.interrupted.before_write = lambda: late.extend(
+        summed(writer, key, one) for key in ("a", "b")
+    )
 
     def found(*asked: Any) -> list[MemoryRecord]:
         records = torn(*asked)
-        SqliteStore.write(store, _removal(records[0])) if records else None
+        store.quietly.write(_removal(records[0])) if records else None
         return records
 
     monkeypatch.setattr(lineage, "torn", found)
@@ -292,7 +306,7 @@ def test_a_change_passes_over_what_others_have_changed_or_removed(
         writer.revise_all([(one, {"pinned": True})], verb="pinned")
         writer.remove([two])
 
-    store.before_write = meanwhile
+    store.interrupted.before_write = meanwhile
     away = {"state": State.ARCHIVED}
     done = writer.change_all([one, two, three], away, verb="cleaned up", unchanged=True)
     assert [record.id for record in done] == [three.id]
@@ -308,11 +322,14 @@ def test_a_change_may_leave_summaries_standing(store: Interrupted, writer: Write
     writer.change_all([one], {"state": State.ARCHIVED}, verb="cleaned up", leave_summaries=True)
     writer.remove(said(store, "other"))
     assert states(store, one, segment, whole_of_it) == ["archived", "active", "active"]
-    writer.outdate(store.get("t", [one.id]))
+    writer.outdate(store.archive.get("t", [one.id]))
     assert states(store, one, two, segment, whole_of_it) == [
         *("archived", "active", "archived", "archived"),
     ]
-    assert [revision.verb for revision in store.history("t", segment.id)] == ["added", "outdated"]
+    assert [revision.verb for revision in store.archive.history("t", segment.id)] == [
+        "added",
+        "outdated",
+    ]
 
 
 def merge(store: SqliteStore, one: MemoryRecord, into: MemoryRecord) -> None:
@@ -321,7 +338,7 @@ def merge(store: SqliteStore, one: MemoryRecord, into: MemoryRecord) -> None:
         source=one.id, target=into.id, type=MERGED_INTO, strength=1.0, created_at=NOW
     )
     change = Revise(id=one.id, changes=gone, verb="merged", at=NOW)
-    SqliteStore.write(store, Batch(tenant="t", at=NOW, actions=(change,), links=(link,)))
+    store.quietly.write(Batch(tenant="t", at=NOW, actions=(change,), links=(link,)))
 
 
 def ids(records: Iterable[MemoryRecord]) -> set[str]:
@@ -336,7 +353,10 @@ def test_only_what_rests_counts_as_merged(store: Interrupted) -> None:
     revise(store, one.id, state=State.ACTIVE)
     assert ids(merged(store, "t", [top.id])) == {two.id}
     assert ids(merged(store, "t", [one.id])) == {low.id}
-    assert ids(hidden(store, store.get("t", [top.id, one.id, two.id, low.id]))) == {two.id, low.id}
+    assert ids(hidden(store, store.archive.get("t", [top.id, one.id, two.id, low.id]))) == {
+        two.id,
+        low.id,
+    }
 
 
 def test_what_stands_for_a_protected_memory_is_known(store: Interrupted) -> None:
@@ -357,40 +377,40 @@ def test_what_is_merged_at_that_very_moment_comes_back(store: Interrupted, alone
     merge(store, own, top)
     by_hand = said(store, "superseded by its owner")[0]
     revise(store, by_hand.id, state=State.ARCHIVED, superseded_by=top.id)
-    store.before_write = lambda: merge(store, one, top)
+    store.interrupted.before_write = lambda: merge(store, one, top)
     remove(store, FixedClock(NOW), [top], alone=alone)
     kept = "active" if alone else "gone"
     assert states(store, top, own, one, by_hand) == ["gone", kept, "active", "archived"]
-    assert store.get("t", [one.id])[0].superseded_by is None
+    assert store.archive.get("t", [one.id])[0].superseded_by is None
 
 
 def test_what_was_changed_meanwhile_is_not_brought_back_twice(store: Interrupted) -> None:
     top, one, two = said(store, "top", "one", "two")
     merge(store, one, top)
     merge(store, two, top)
-    store.before_write = lambda: [
+    store.interrupted.before_write = lambda: [
         revise(store, one.id, state=State.ACTIVE, superseded_by=None),
-        SqliteStore.write(store, _removal(two)),
+        store.quietly.write(_removal(two)),
     ]
     remove(store, FixedClock(NOW), [top], alone=True)
     assert states(store, top, one, two) == ["gone", "active", "gone"]
-    assert [r.verb for r in store.history("t", one.id)].count("unmerged") == 0
+    assert [r.verb for r in store.archive.history("t", one.id)].count("unmerged") == 0
 
 
 def test_what_is_cut_off_hides_nothing(store: Interrupted, writer: Writer) -> None:
     top, one = said(store, "top", "one")
     merge(store, one, top)
-    top, one = store.get("t", [top.id, one.id])
+    top, one = store.archive.get("t", [top.id, one.id])
 
     def cut_off() -> None:
         def again() -> None:
             raise KeyboardInterrupt
 
-        store.before_write = again
+        store.interrupted.before_write = again
 
-    store.before_write = cut_off
+    store.interrupted.before_write = cut_off
     with pytest.raises(KeyboardInterrupt):
-        put_away(store, writer, FixedClock(NOW), [top], alone=True)
+        writer.put_away([top], alone=True)
     assert states(store, top, one) == ["active", "active"]
 
 
@@ -398,11 +418,11 @@ def test_what_is_merged_again_while_its_survivor_is_put_away(
     store: Interrupted, writer: Writer
 ) -> None:
     top, one = said(store, "top", "one")
-    store.before_write = lambda: merge(store, one, top)
-    back = put_away(store, writer, FixedClock(NOW), [top], alone=True)
+    store.interrupted.before_write = lambda: merge(store, one, top)
+    back = writer.put_away([top], alone=True)
     assert [record.id for record in back] == [one.id]
     assert states(store, top, one) == ["archived", "active"]
-    assert put_away(store, writer, FixedClock(NOW), [], alone=True) == []
+    assert writer.put_away([], alone=True) == []
 
 
 @pytest.mark.parametrize(

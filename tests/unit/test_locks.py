@@ -12,13 +12,13 @@ from typing import Self
 
 import pytest
 
-from remanence.system.processes import is_gone, this_process
-from remanence.testing.as_windows import AS_WINDOWS
+from remanence.model.system.processes import is_gone, this_process
+from support.as_windows import AS_WINDOWS
 
 WAIT_S = 60
 PROGRAM = """
 import os, sys
-from remanence.system.locks import try_lock, unlock, wait_alone
+from remanence.model.system.locks import try_lock, unlock, wait_alone
 
 path = sys.argv[1]
 file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -112,7 +112,7 @@ def test_who_waits_comes_next_and_others_can_read(
 
 @pytest.mark.skipif(not this_process(), reason="only Linux tells when a process began")
 def test_a_process_that_ended_is_gone_and_one_that_lives_is_not() -> None:
-    told = "import sys; from remanence.system.processes import this_process"
+    told = "import sys; from remanence.model.system.processes import this_process"
     wait = "print(this_process(), flush=True); sys.stdin.read()"
     child = subprocess.Popen(
         [sys.executable, "-c", f"{told}; {wait}"],

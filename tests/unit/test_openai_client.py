@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from remanence.backends.llm import answers
+from remanence.backends.llm.answers import DONE, Joined, data_lines, whole_reply
+from remanence.backends.llm.openai_compatible import OpenAiCompatibleModel, _is_local
 from remanence.config import Settings
+from remanence.config.assembly.models import make_language_model
 from remanence.errors import ConfigError, InvalidInput, LanguageModelError
-from remanence.llm import answers
-from remanence.llm.answers import DONE, Joined, data_lines, whole_reply
-from remanence.llm.openai_compatible import OpenAiCompatibleModel, _is_local
-from remanence.ports.language_model import Reply, ToolCall
-from remanence.wiring.language_models import make_language_model
+from remanence.model.ports.language_model import Reply, ToolCall
 
 
 def event(delta: dict[str, Any], finish: str | None = None) -> str:

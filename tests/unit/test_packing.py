@@ -14,19 +14,23 @@ from hypothesis import strategies as st
 from remanence.errors import InvalidInput, StoreCorrupt
 from remanence.model.embedding import CODE_BITS, FloatArray, quantised, restored
 from remanence.model.tier import TextCodec
-from remanence.recall.late import token_matches
+from remanence.recall.evidence import token_matches
 from remanence.store.coarse import are_codes, bits_of, coarser, halved, opened, vector_bytes
-from remanence.store.dictionaries import (
+from remanence.store.packing import (
+    MOST_BYTES,
     SOURCES,
     Dictionary,
+    Packer,
     body_digest,
     chosen,
+    codec_of,
+    dictionary_of,
     lost,
     outgrown,
     trained,
+    unpacked,
     whole,
 )
-from remanence.store.packing import MOST_BYTES, Packer, codec_of, dictionary_of, unpacked
 
 SAID = [
     f"On day {n} we walked from the harbour to the old library, {n % 7} of us." for n in range(99)

@@ -9,9 +9,9 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 import apsw
 import pytest
 
-from remanence.system.files import address_of
-from remanence.testing.as_windows import MODULES, OF_OS, OF_SIGNAL, OF_SOCKET
-from remanence.wiring import database_path
+from remanence.config.assembly import database_path
+from remanence.model.system.files import address_of
+from support.as_windows import MODULES, OF_OS, OF_SIGNAL, OF_SOCKET
 
 ROOT = Path(__file__).parents[2] / "src" / "remanence"
 POSIX_ONLY = {"posix_locks.py"}  # `locks` imports it where it can

@@ -1,4 +1,4 @@
-"""Every SQL block of the PostgreSQL store is used, and every use has its block."""
+"""Every SQL block of the PostgreSQL store is used, and says whose rows it reads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from remanence.store.blocks import blocks
 from remanence.store.postgres.session import migrations, sql
 
 PACKAGE = files("remanence.store.postgres")
-PYTHON = "".join(entry.read_text() for entry in PACKAGE.iterdir() if entry.name.endswith(".py"))
+PYTHON = "".join(
+    entry.read_text()
+    for package in (PACKAGE, files("remanence.store.core"))
+    for entry in package.iterdir()
+    if entry.name.endswith(".py")
+)
 QUERIES = "".join(entry.read_text() for entry in PACKAGE.joinpath("queries").iterdir())
 NAMES = re.findall(r"^-- name: (\w+)$", QUERIES, re.MULTILINE)
 WALLED = re.findall(

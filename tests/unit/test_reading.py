@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from remanence.api.answers import SearchResult
+from remanence.api.reading import Misfit, read
+from remanence.api.rendering import plain
+from remanence.api.verb import AnyVerb
+from remanence.api.verbs.table import VERBS, verb_of
 from remanence.model.hit import Hit
 from remanence.model.sleep import Step
-from remanence.operations.operation import Operation
-from remanence.operations.reading import Misfit, read
-from remanence.operations.recalling import Get, Search
-from remanence.operations.remembering import Add, AddMany
-from remanence.operations.rendering import plain
-from remanence.operations.responses import Found
-from remanence.operations.table import OPERATIONS
-from remanence.operations.working import Set
-from remanence.testing.instances import instances
+from support.instances import instances
 
+Get, Search, Add, AddMany, Set = (
+    verb_of(name).request for name in ("get", "search", "add", "add_many", "working.set")
+)
 SOME = settings(max_examples=10, suppress_health_check=list(HealthCheck), deadline=None)
 
 
@@ -34,14 +34,14 @@ def there_and_back(kind: type) -> None:
     check()
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.name)
-def test_a_request_survives(operation: Operation) -> None:
+@pytest.mark.parametrize("operation", VERBS, ids=lambda one: one.name)
+def test_a_request_survives(operation: AnyVerb) -> None:
     there_and_back(operation.request)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.name)
-def test_an_answer_survives(operation: Operation) -> None:
+@pytest.mark.parametrize("operation", VERBS, ids=lambda one: one.name)
+def test_an_answer_survives(operation: AnyVerb) -> None:
     there_and_back(operation.response)
 
 
@@ -112,4 +112,4 @@ def test_what_is_computed_may_stand_in_an_answer() -> None:
 def test_a_misfit_deep_inside_is_named() -> None:
     hit = {"memory": 3, "score": 1, "signals": {}, "passage": ""}
     with pytest.raises(Misfit, match=r"hits\[0\]\.memory must be an object"):
-        read(Found, {"hits": [hit], "understood": {}, "degraded": []})
+        read(SearchResult, {"hits": [hit], "understood": {}, "degraded": []})

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pytest
 
-from remanence.ports.store import Name, Tie
+from remanence.model.ports.store import Name, Tie
 from remanence.recall.associations import DECAY, associations_of, moved
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence.ports.store import Trait
+from remanence.model.ports.store import Trait
 from remanence.recall.columns import changed, columns_of
 
 

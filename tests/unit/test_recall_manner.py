@@ -9,9 +9,7 @@ import pytest
 
 from remanence.errors import EmbedderError
 from remanence.model.embedding import QueryEmbedding
-from remanence.recall.manner import in_first_person, wants_several
-from remanence.recall.understand import Question
-from remanence.recall.wordings import Wordings
+from remanence.recall.question import Question, Wordings, in_first_person, wants_several
 
 NOW = datetime(2024, 6, 1, tzinfo=UTC)
 

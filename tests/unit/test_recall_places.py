@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence.recall.places import CLOSE, places_of
+from remanence.recall.columns import CLOSE, places_of
 
 KEYS = st.lists(st.integers(1, 400), min_size=1, max_size=60, unique=True)
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from remanence.model.embedding import QueryEmbedding
-from remanence.recall import late
+from remanence.recall import evidence
 from remanence.recall.columns import columns_of
-from remanence.recall.diversity import diversified
+from remanence.recall.evidence import token_matches, weighted, worthiest
 from remanence.recall.freshness import Freshness
-from remanence.recall.late import token_matches, weighted, worthiest
 from remanence.recall.lexical import word_scores
+from remanence.recall.question import MOST_TERMS, Question
+from remanence.recall.ranked import diversified
 from remanence.recall.ranker import Ranker, families
-from remanence.recall.understand import MOST_TERMS, Question
 
 from .test_recall_columns import trait
 
@@ -75,7 +75,7 @@ def test_blocks_of_codes_change_no_match(monkeypatch: pytest.MonkeyPatch) -> Non
     sizes = np.array([*map(len, texts)])
     whole = token_matches(tokens, b"".join(texts), sizes)
     for at_once in (1, 2, 64, 99, 600, 10_000):
-        monkeypatch.setattr(late, "AT_ONCE", at_once)
+        monkeypatch.setattr(evidence, "AT_ONCE", at_once)
         found = token_matches(tokens, b"".join(texts), sizes)
         np.testing.assert_allclose(found, whole, atol=1e-5)
 

@@ -5,25 +5,23 @@ from __future__ import annotations
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import GenericAlias
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
-from remanence.client.answers import INSTEAD, UNWRAP, unwrapped
-from remanence.client.remote import SHORT, reachable
-from remanence.operations.operation import Operation
-from remanence.operations.remembering import Forget
-from remanence.operations.responses import Forgotten
-from remanence.operations.routes import LOCAL, routes
-from remanence.operations.table import LEFT_OUT
-from remanence.testing.instances import instances
+from remanence.api.answers import ForgetResult, Wrapped
+from remanence.api.verb import AnyVerb, Layer, Sync
+from remanence.api.verbs.sleep import StepPlan
+from remanence.api.verbs.table import served
+from support.instances import instances
 
-OPERATIONS = [route.operation for route in routes()]
+OPERATIONS = served()
 SOME = settings(max_examples=5, suppress_health_check=list(HealthCheck), deadline=None)
 # Answers that tell less, or in other words, than the verb's own value.
-SHORTENED = {"facts.extract", "sleep.plan", "sleep.show"}
+SHORTENED = {"sleep.plan", "sleep.show", "erasures.verify"}
+# Verbs that give something else from afar than at home.
+INSTEAD = {"sleep.plan": list[StepPlan]}
 
 
 def fits(value: Any, kind: Any) -> bool:
@@ -42,40 +40,36 @@ def fits(value: Any, kind: Any) -> bool:
     return type(value) is kind
 
 
-class Stand:
+class Stand(Layer[Sync]):
     """A memory, or a layer of one, whose only verb gives the value that is wanted."""
 
-    def __init__(self, name: str, value: Any) -> None:
-        layer, _, verb = name.rpartition(".")
-        target = self if not layer else type("Layer", (), {})()
-        if layer:
-            setattr(self, layer, target)
-        setattr(target, verb, lambda *args, **named: value)
+    def __init__(self, verb: AnyVerb, value: Any) -> None:
+        service = type("Service", (), {verb.verb: lambda self, *args, **named: value})()
+        super().__init__(lambda: service)
+        if verb.layer:
+            setattr(self, verb.layer, self)
 
 
-def test_every_answer_is_a_verbs_own_or_has_an_inverse() -> None:
-    verbs = reachable()
-    for operation in OPERATIONS:
-        own = get_type_hints(verbs[operation.name])["return"]
-        assert operation.response is own or operation.response in UNWRAP, operation.name
+def taken(verb: AnyVerb, answer: Any) -> Any:
+    if verb.signature.return_annotation is type(None):
+        return None
+    return answer.taken() if isinstance(answer, Wrapped) else answer
 
 
-def test_no_inverse_is_left_over() -> None:
-    assert set(UNWRAP) <= {operation.response for operation in OPERATIONS}
-    assert set(INSTEAD) <= {operation.name for operation in OPERATIONS}
+def test_every_answer_is_a_verbs_own_or_wraps_it() -> None:
+    for each in OPERATIONS:
+        own = each.signature.return_annotation
+        assert each.response is own or issubclass(each.response, Wrapped), each.name
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.name)
-def test_what_comes_back_is_what_the_verb_is_annotated_with(operation: Operation) -> None:
-    verb = reachable()[operation.name]
-    wanted: Any = get_type_hints(verb)["return"]
-    if operation.name in INSTEAD:
-        wanted = GenericAlias(list, (INSTEAD[operation.name],))
+def test_what_comes_back_is_what_the_verb_is_annotated_with(operation: AnyVerb) -> None:
+    wanted: Any = INSTEAD.get(operation.name, operation.signature.return_annotation)
 
     @SOME
     @given(instances(operation.response))
     def check(answer: Any) -> None:
-        assert fits(unwrapped(verb, answer), wanted)
+        assert fits(taken(operation, answer), wanted)
 
     check()
 
@@ -85,17 +79,15 @@ def test_what_comes_back_is_what_the_verb_is_annotated_with(operation: Operation
     [one for one in OPERATIONS if one.name not in SHORTENED],
     ids=lambda one: one.name,
 )
-def test_unwrapping_is_the_inverse_of_wrapping(operation: Operation) -> None:
+def test_unwrapping_is_the_inverse_of_wrapping(operation: AnyVerb) -> None:
     """An operation that gets from its verb what was unwrapped gives the answer once more."""
-    verb = reachable()[operation.name]
 
     @SOME
     @given(instances(operation.request), instances(operation.response))
     def check(request: Any, answer: Any) -> None:
         assume(getattr(request, "receipt", True))
         answer = consistent(request, answer)
-        value = unwrapped(verb, answer)
-        stand: Any = Stand(operation.name, value)
+        stand: Any = Stand(operation, taken(operation, answer))
         assert operation.perform(stand, request) == answer
 
     check()
@@ -104,20 +96,14 @@ def test_unwrapping_is_the_inverse_of_wrapping(operation: Operation) -> None:
 def consistent(request: Any, answer: Any) -> Any:
     """The answer with what an operation puts into it out of the request itself."""
     match answer:
-        case Forgotten() if isinstance(request, Forget):
+        case ForgetResult():
             ids = tuple(one.id for one in answer.memories)
             return replace(answer, dry_run=request.dry_run, erased=request.erase, ids=ids)
     kind = type(answer).__name__
-    if kind == "Noted":
+    if kind == "FeedbackGiven":
         return replace(answer, id=request.id, useful=request.useful)
     if kind == "Examination":
         return replace(answer, healthy=all(f.problems <= f.repaired for f in answer.findings))
-    if kind == "Done" and hasattr(answer, "done"):
+    if kind == "Acknowledgement" and hasattr(answer, "done"):
         return replace(answer, done=True)
     return answer
-
-
-def test_every_verb_is_there_or_left_out_on_purpose() -> None:
-    known = {operation.name for operation in OPERATIONS} | set(LOCAL) | set(SHORT)
-    assert set(reachable()) == known
-    assert set(SHORT) <= set(LEFT_OUT)

@@ -10,9 +10,10 @@ from typing import Any
 import httpx
 import pytest
 
-from remanence.client import AsyncRemoteMemory, RemoteMemory
-from remanence.client.message import Reply
-from remanence.client.patience import LONGEST_WAIT_S, Patience
+from remanence.api.error_kinds import KINDS, error_of
+from remanence.api.remote import AsyncRemoteMemory, RemoteMemory
+from remanence.api.remote.line import LONGEST_WAIT_S, Patience
+from remanence.api.remote.message import Reply
 from remanence.errors import (
     Closed,
     Conflict,
@@ -22,7 +23,6 @@ from remanence.errors import (
     ServerUnavailable,
     StoreBusy,
 )
-from remanence.operations.kinds import KINDS, error_of
 from remanence.server.problems import STATUSES, TITLES
 
 ID = "01a1e2cb-b6ad-7735-99d1-76be77e72110"
@@ -64,8 +64,8 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     async def at_once(seconds: float) -> None:
         waited.append(seconds)
 
-    monkeypatch.setattr("remanence.client.line.time.sleep", waited.append)
-    monkeypatch.setattr("remanence.client.line.asyncio.sleep", at_once)
+    monkeypatch.setattr("remanence.api.remote.line.time.sleep", waited.append)
+    monkeypatch.setattr("remanence.api.remote.line.asyncio.sleep", at_once)
     return waited
 
 

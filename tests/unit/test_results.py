@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta, timezone
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
@@ -13,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from remanence import Memory
-from remanence.cache.local import LocalCache
-from remanence.clock import FixedClock
+from remanence.backends.cache.local import LocalCache
 from remanence.errors import EmbedderError
+from remanence.model.clock import FixedClock
 from remanence.model.filter import parse_filter
 from remanence.model.hit import Hits, Understanding
 from remanence.model.memory import Kind, State
@@ -23,9 +24,9 @@ from remanence.model.query import Query
 from remanence.model.scope import Reach
 from remanence.recall.answer import Answer, found_in
 from remanence.recall.freshness import Freshness
+from remanence.recall.question import Question
 from remanence.recall.ranker import Ranker
 from remanence.recall.results import ResultCache
-from remanence.recall.understand import Question
 
 NOW = datetime(2026, 3, 4, 23, 59, 30, tzinfo=UTC)
 TEXTS = ("Ana moved to Lisbon in May", "Ana keeps two cats", "Bruno plays the cello")
@@ -184,7 +185,7 @@ def test_a_new_partition_in_reach_is_seen_at_once(memory: Memory, cache: Spy) ->
 def test_memories_are_read_afresh(memory: Memory, cache: Spy) -> None:
     search = Searcher(memory, cache)
     first = search(query())[0].memory
-    memory.parts.store.note_uses("acme", [(first.id, NOW)])
+    memory.parts.store.archive.note_uses("acme", [(first.id, NOW)])
     assert search(query())[0].memory.uses == first.uses + 1
     assert search.searches == 1
 
@@ -268,16 +269,13 @@ def test_who_ranks_and_who_embeds_has_a_say_in_the_key(model: Memory, cache: Spy
 
 def test_a_restored_store_has_other_keys(model: Memory, cache: Spy) -> None:
     class Restored:
-        identity = "another"
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(model.parts.store, name)
+        upkeep, recall = SimpleNamespace(identity="another"), model.parts.store.recall
 
     Searcher(model, cache)(query())
     first = cache.key
     Searcher(model, cache, store=Restored())(query())
     assert cache.key.startswith("another:{acme}:s:")
-    assert first.startswith(f"{model.parts.store.identity}:{{acme}}:s:")
+    assert first.startswith(f"{model.parts.store.upkeep.identity}:{{acme}}:s:")
 
 
 def test_a_time_the_caller_gave_has_a_say_in_the_key(model: Memory, cache: Spy) -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from remanence.text.dates import time_ranges
-from remanence.text.said import NO_TIME, said_days
+from remanence.language.english.dates import time_ranges
+from remanence.language.traits import NO_TIME, said_days
 
 NOW = datetime(2023, 5, 10, 15, 30, tzinfo=UTC)  # a Wednesday
 SPOKEN = [

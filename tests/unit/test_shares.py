@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 
-from remanence import deadline
-from remanence.server.calls import LAG_S, MARGIN_S, PRESENT_S, Calls, Shares
+from remanence.model import deadline
+from remanence.server.executor import LAG_S, MARGIN_S, PRESENT_S, Calls, WorkShares
 from remanence.testing.patience import HANG_S
 
 
@@ -19,7 +19,7 @@ class Clock:
 
 
 def test_who_had_less_comes_first() -> None:
-    shares = Shares(Clock())
+    shares = WorkShares(Clock())
     for one in ("loud", "quiet"):
         shares.come(one)
     shares.charge("loud", MARGIN_S * 2)
@@ -29,7 +29,7 @@ def test_who_had_less_comes_first() -> None:
 
 def test_nobody_saves_up_by_being_away_nor_pays_for_ever() -> None:
     clock = Clock()
-    shares = Shares(clock)
+    shares = WorkShares(clock)
     shares.come("loud")
     shares.charge("loud", 3_600)
     shares.come("quiet")
@@ -42,7 +42,7 @@ def test_nobody_saves_up_by_being_away_nor_pays_for_ever() -> None:
 
 
 def test_a_call_gives_way_until_the_other_is_done() -> None:
-    shares = Shares(Clock())
+    shares = WorkShares(Clock())
     for one in ("loud", "quiet"):
         shares.come(one)
     shares.charge("loud", 1.0)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from remanence.silence import TALKATIVE
+from remanence.model.telemetry import TALKATIVE
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "bench").glob("*.py")])

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence.layers.snapshots.packing import chunks, packed, unpacked
+from remanence.layers.snapshots.section import chunks, packed, unpacked
+from remanence.memories.draft import COMPARED, differing
 from remanence.model.memory import Kind, MemoryRecord, Revision, State, at_version
-from remanence.remember.past import COMPARED, differing
 from remanence.store.rows import before_text, before_values, revised
 
 NOW = datetime(2024, 5, 1, tzinfo=UTC)

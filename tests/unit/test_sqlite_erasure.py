@@ -54,10 +54,10 @@ def test_removed_memories_leave_no_bytes(tmp_path: Path) -> None:
         text, query = canary(chance), canary(chance)
         secrets |= {text.encode(), query.encode()}
         revise(store, id, text=text)
-        store.note_feedback("t", id, useful=True, query=query, at=NOW)
+        store.archive.note_feedback("t", id, useful=True, query=query, at=NOW)
     write(store, *[Remove(id=id) for id in gone])
     assert len(left(path, secrets)) <= len(secrets) / 100
-    store.compact()
+    store.upkeep.compact()
     assert left(path, secrets) == set()
     kept = {secret for at, (_, told) in enumerate(made) if at % 4 for secret in told}
     assert left(path, kept) == kept
@@ -78,6 +78,6 @@ def test_a_log_that_a_reader_holds_is_emptied_later(tmp_path: Path) -> None:
         connection.execute("ROLLBACK")
     write(store, Insert(record=memory("next")))
     assert b"qsecretqsecret" not in everything(path)
-    assert reader.count(Reach(tenant="t")) == 1
+    assert reader.archive.count(Reach(tenant="t")) == 1
     reader.close()
     store.close()

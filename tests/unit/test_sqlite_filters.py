@@ -33,7 +33,7 @@ def test_hostile_filters_find_nothing(text: str) -> None:
     add(store, memory("x", metadata={"a": 1}))
     hostile: list[Filter] = [Compare(text, "eq", text), Contains(text), Not(Contains("x"))]
     for where in hostile:
-        assert store.find(Reach(tenant="t"), where) == []
+        assert store.archive.find(Reach(tenant="t"), where) == []
     store.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,31 +18,29 @@ from remanence.model.scope import Reach
 from remanence.model.write import Insert, Remove
 from remanence.recall.views import Views
 from remanence.store.conditions import Condition, joined
-from remanence.store.sqlite import SqliteStore, knowledge, restore, schema
-from remanence.store.sqlite.filters import statement
-from remanence.store.sqlite.statements import migrations, sql
-from remanence.testing.older import lent
+from remanence.store.sqlite import SqliteStore, restore, schema
+from remanence.store.sqlite.knowledge import about
+from remanence.store.sqlite.session import Session, bound, migrations, sql, statement
 from remanence.testing.store_suites.making import (
-    FINGERPRINT,
-    NOW,
-    add,
-    healthy,
-    memory,
-    partition_of,
-    revise,
-    write,
-)
-from remanence.testing.store_suites.saying import (
     ANA,
     BOB,
     EVERY,
+    FINGERPRINT,
+    NOW,
     OSLO,
+    add,
     claim,
     entity,
     found,
+    healthy,
+    memory,
     named,
+    partition_of,
+    revise,
     values,
+    write,
 )
+from support.older import lent
 
 LETTERS = "abcdefghijklmnoprstuvwz"
 
@@ -54,7 +53,7 @@ def path(tmp_path: Path) -> Path:
     record = memory("Ana knows Bob")
     said = claim(ANA, "knows", BOB, memory=record.id)
     write(store, Insert(record=record), learnt=(found(record, said, names=(ANA, BOB)),))
-    store.know("t", [OSLO], [claim(OSLO, "is", "far")])
+    store.knowledge.know("t", [OSLO], [claim(OSLO, "is", "far")])
     store.close()
     return path
 
@@ -74,7 +73,7 @@ def raw(path: Path, statement: str) -> None:
 
 
 def examined(store: SqliteStore, repair: bool) -> dict[str, tuple[int, int]]:
-    told = store.doctor(repair=repair, fingerprint=FINGERPRINT)
+    told = store.upkeep.doctor(repair=repair, fingerprint=FINGERPRINT)
     return {one.check: (one.problems, one.repaired) for one in told if one.problems}
 
 
@@ -115,13 +114,13 @@ def test_erased_knowledge_leaves_no_bytes(tmp_path: Path, how: str) -> None:
         goes = number % 4 == 0
         record, learnt, stated, words = secretive(chance, "leaving" if goes else None)
         write(store, Insert(record=record), learnt=(learnt,))
-        store.know("t", (), [stated])
+        store.knowledge.know("t", (), [stated])
         secrets[goes] |= words
         gone += [(record, learnt, stated)] if goes else []
     assert left(path, secrets[True]) == secrets[True]
     erase(store, how, gone)
     assert len(left(path, secrets[True])) <= len(secrets[True]) / 100
-    store.compact()
+    store.upkeep.compact()
     assert left(path, secrets[True]) == set()
     assert left(path, secrets[False]) == secrets[False]
     assert healthy(store)
@@ -131,11 +130,13 @@ def test_erased_knowledge_leaves_no_bytes(tmp_path: Path, how: str) -> None:
 def erase(store: SqliteStore, how: str, gone: list[tuple[MemoryRecord, Learnt, Claim]]) -> None:
     """Erase the claims and entities in one of the ways that there are."""
     if how == "forget":
-        assert store.forget_knowledge(Reach(tenant="t", user_id="leaving")) == 200
+        assert store.knowledge.forget(Reach(tenant="t", user_id="leaving")) == 200
     elif how == "unknow":
-        store.unknow("t", [], [one.id for _, learnt, _ in gone for one in learnt.entities])
+        store.knowledge.unknow(
+            "t", [], [one.id for _, learnt, _ in gone for one in learnt.entities]
+        )
     else:
-        store.unknow("t", [stated.id for _, _, stated in gone])
+        store.knowledge.unknow("t", [stated.id for _, _, stated in gone])
     if how == "memories":
         write(store, *[Remove(id=record.id) for record, _, _ in gone])
     elif how == "afresh":
@@ -169,9 +170,9 @@ def test_a_damaged_claim_is_given_up(path: Path, damage: str) -> None:
     raw(path, f"UPDATE claims SET {damage} WHERE predicate = 'knows'")
     store = SqliteStore(path)
     with pytest.raises(StoreCorrupt):
-        store.claims(EVERY)
+        store.knowledge.claims(EVERY)
     with pytest.raises(StoreCorrupt):
-        list(store.scan_knowledge("t"))
+        list(store.knowledge.scan("t"))
     assert examined(store, repair=False)["claims"] == (1, 0)
     assert examined(store, repair=True)["claims"] == (1, 1)
     assert healthy(store)
@@ -197,7 +198,7 @@ def test_a_damaged_entity_is_mended_from_its_id(path: Path, damage: str, name: s
     raw(path, f"UPDATE entities SET {damage} WHERE name = 'Ana'")
     store = SqliteStore(path)
     with pytest.raises(StoreCorrupt):
-        store.entities(EVERY)
+        store.knowledge.entities(EVERY)
     assert examined(store, repair=False)["entities"] == (1, 0)
     assert examined(store, repair=True) == {"entities": (1, 1)}
     assert healthy(store)
@@ -211,7 +212,7 @@ def test_an_entity_without_a_name_is_told_until_it_is_erased(path: Path) -> None
     store = SqliteStore(path)
     for repair in (False, True, False):
         assert examined(store, repair) == {"entities": (1, 0)}
-    assert store.unknow("t", [], [ANA.id]) == 3
+    assert store.knowledge.unknow("t", [], [ANA.id]) == 3
     assert healthy(store)
     store.close()
 
@@ -239,14 +240,14 @@ def test_claims_rest_with_their_memories_or_doctor_says_so(path: Path) -> None:
     raw(path, "UPDATE claims SET rested_at = 5 WHERE memory IS NOT NULL")
     store = SqliteStore(path)
     assert examined(store, repair=True) == {"resting claims": (1, 1)}
-    assert [one.rested_at for one in store.claims(EVERY)] == [None, None]
-    (record,) = store.find(EVERY)
+    assert [one.rested_at for one in store.knowledge.claims(EVERY)] == [None, None]
+    (record,) = store.archive.find(EVERY)
     revise(store, record.id, state=State.ARCHIVED)
     store.close()
     raw(path, "UPDATE claims SET rested_at = NULL")
     store = SqliteStore(path)
     assert examined(store, repair=True) == {"resting claims": (1, 1)}
-    assert [one.rested_at for one in store.claims(EVERY)] == [NOW, None]
+    assert [one.rested_at for one in store.knowledge.claims(EVERY)] == [NOW, None]
     store.close()
 
 
@@ -255,7 +256,7 @@ def test_what_a_damaged_memory_says_rests(path: Path) -> None:
     store = SqliteStore(path)
     assert examined(store, repair=True)["digests"] == (1, 1)
     assert not examined(store, repair=False)
-    found, stated = store.claims(EVERY)
+    found, stated = store.knowledge.claims(EVERY)
     assert found.rested_at is not None
     assert stated.rested_at is None
     store.close()
@@ -263,16 +264,16 @@ def test_what_a_damaged_memory_says_rests(path: Path) -> None:
 
 def test_a_copy_with_a_forged_claim_is_not_restored(path: Path, tmp_path: Path) -> None:
     store = SqliteStore(path)
-    store.backup(tmp_path / "copy")
-    store.backup(tmp_path / "forged")
-    before = list(store.scan_knowledge("t"))
+    store.upkeep.backup(tmp_path / "copy")
+    store.upkeep.backup(tmp_path / "forged")
+    before = list(store.knowledge.scan("t"))
     store.close()
     raw(tmp_path / "forged", "UPDATE claims SET text = 'x'; UPDATE entities SET given = 1")
     with pytest.raises(StoreCorrupt, match="5 damaged entities and claims"):
         restore(tmp_path / "forged", path)
     restore(tmp_path / "copy", path)
     store = SqliteStore(path)
-    assert list(store.scan_knowledge("t")) == before
+    assert list(store.knowledge.scan("t")) == before
     store.close()
 
 
@@ -286,14 +287,14 @@ def test_a_file_of_the_schema_before_knowledge_opens_and_restores(
         store = SqliteStore(path)
         with store._database.connections.alone() as own, lent(own.execute):
             write(store, Insert(record=record))
-        assert store.schema == 3
-        store.backup(tmp_path / "copy")
+        assert store.upkeep.schema == 3
+        store.upkeep.backup(tmp_path / "copy")
         store.close()
     restore(tmp_path / "copy", tmp_path / "restored.db")
     for file in (path, tmp_path / "restored.db"):
         store = SqliteStore(file)
-        assert store.schema == len(migrations())
-        assert list(store.scan_knowledge("t")) == []
+        assert store.upkeep.schema == len(migrations())
+        assert list(store.knowledge.scan("t")) == []
         write(store, learnt=(found(record, names=(ANA,)),))
         assert named(store) == ["Ana"]
         assert healthy(store)
@@ -302,11 +303,11 @@ def test_a_file_of_the_schema_before_knowledge_opens_and_restores(
 
 def test_an_edit_of_knowledge_alone_leaves_the_columns_of_recall(store: SqliteStore) -> None:
     add(store, *[memory(f"m{n}") for n in range(5)])
-    views, partition = Views(store, 1 << 20), partition_of(store)
+    views, partition = Views(store.recall, 1 << 20), partition_of(store)
     before = views.columns(partition)
-    store.know("t", [ANA])
+    store.knowledge.know("t", [ANA])
     assert (views.columns(partition).key == before.key).all()
-    store.know("t", [entity("Una", user_id="new")])
+    store.knowledge.know("t", [entity("Una", user_id="new")])
     assert len(views.columns(partition_of(store, user_id="new")).key) == 0
 
 
@@ -323,14 +324,14 @@ def plan(store: SqliteStore, text: str, values: Any) -> list[str]:
         ("retire_claims", "claims_by_memory (memory=?)"),
         ("rest_claims", "claims_by_memory (memory=?)"),
         ("wake_claims", "claims_by_memory (memory=?)"),
-        ("delete_claims_of_memories", "claims_by_memory (memory=?)"),
+        ("erase_present_claims_of", "claims_by_memory (memory=?)"),
         ("delete_claim_of_memory", "sqlite_autoindex_claims_1 (id=?)"),
         ("delete_mentions_of_memories", "PRIMARY KEY (memory=?)"),
-        ("delete_unsaid", "claims_by_subject (subject=?)"),
-        ("claims_by_id", "sqlite_autoindex_claims_1 (id=?)"),
-        ("tenants_entities", "sqlite_autoindex_entities_1 (id=?)"),
-        ("claims_about", "claims_by_object (object=?)"),
-        ("delete_mentions_of_entities", "mentions_by_entity (entity=?)"),
+        ("erase_silent_entities", "claims_by_subject (subject=?)"),
+        ("erase_claims", "sqlite_autoindex_claims_1 (id=?)"),
+        ("numbers_of_entities", "sqlite_autoindex_entities_1 (id=?)"),
+        ("erase_claims_about", "claims_by_object (object=?)"),
+        ("erase_mentions_about", "mentions_by_entity (entity=?)"),
         ("numbers_of_names", "entities_by_name (partition=?)"),
         ("mentioned_after", "mentions_by_partition (partition=? AND (memory,entity)>(?,?))"),
         ("mentioned_in", "mentions_by_partition (partition=? AND memory=?)"),
@@ -338,7 +339,7 @@ def plan(store: SqliteStore, text: str, values: Any) -> list[str]:
     ],
 )
 def test_knowledge_is_found_through_an_index(store: SqliteStore, name: str, index: str) -> None:
-    named = {"numbers": None} if ":numbers" in sql(name) else None
+    named = dict.fromkeys(re.findall(r":(\w+)", sql(name)))
     steps = plan(store, sql(name), named or [None] * sql(name).count("?"))
     assert index in "; ".join(steps)
     assert not any(
@@ -349,16 +350,17 @@ def test_knowledge_is_found_through_an_index(store: SqliteStore, name: str, inde
 
 MINE = Reach(tenant="t", user_id="u")
 INSIDE = Condition("c.partition = ?", (1,))
+SESSION = Session(apsw.Connection(":memory:"), "t")
 FOUND: dict[str, tuple[str, Condition, tuple[Any, ...]]] = {
     "claims_by_time (partition=?)": ("find_claims", INSIDE, (9, 0)),
     "claims_by_subject (subject=?)": (
-        "find_claims", joined("AND", [INSIDE, knowledge._about([1])]), (9, 0),
+        "find_claims", joined("AND", [INSIDE, about(SESSION, [1], None)]), (9, 0),
     ),
     "c USING INDEX claims_by_subject (subject=?)": (
-        "find_claims", joined("AND", [INSIDE, knowledge._of_subjects([1])]), (9, 0),
+        "find_claims", joined("AND", [INSIDE, SESSION.among("c.subject", bound([1]))]), (9, 0),
     ),
     "claims_by_memory (memory=?)": (
-        "find_claims", joined("AND", [INSIDE, knowledge._found_in([ANA.id])]), (9, 0),
+        "find_claims", joined("AND", [INSIDE, SESSION.among("c.memory", bound([1]))]), (9, 0),
     ),
     "entities_by_name (partition=?)": (
         "find_entities", Condition("e.partition = ?", (1,)), (9, 0),

@@ -81,6 +81,6 @@ def test_a_path_is_never_read_as_an_address(
     monkeypatch.chdir(tmp_path)
     store = SqliteStore("file:memory.db?mode=memory")
     add(store, memory("x"))
-    assert store.count(Reach(tenant="t")) == 1
+    assert store.archive.count(Reach(tenant="t")) == 1
     store.close()
     assert [path.name for path in tmp_path.iterdir()] == ["file:memory.db?mode=memory"]

@@ -37,7 +37,7 @@ def test_bytes_that_are_no_text_stay_as_they_are(store: SqliteStore) -> None:
     dark = Piece(part=5, passage=2, start=5, stop=8, vector=b"\0" * SIZE, codes=b"")
     whole = Pieces(fingerprint=FINGERPRINT, pieces=(*zeros.pieces, dark))
     add(store, memory("x"), made=whole)
-    found = store.pieces(FINGERPRINT, partition_of(store), [1])
+    found = store.vectors.pieces(FINGERPRINT, partition_of(store), [1])
     assert [piece[1:] for piece in found] == [
         (p.part, p.start, p.stop, p.passage, p.vector, p.codes) for p in whole.pieces
     ]
@@ -50,13 +50,13 @@ def test_many_are_read_in_order_however_they_are_asked(
     kept = [made(b"a" * 16, b"b" * 32) for _ in range(8)]
     for one in kept:
         add(store, memory("x"), made=one)
-    found = store.pieces(FINGERPRINT, partition_of(store), [8, 2, 5, 1, 2, 7, 3, 6, 4, 99])
+    found = store.vectors.pieces(FINGERPRINT, partition_of(store), [8, 2, 5, 1, 2, 7, 3, 6, 4, 99])
     assert [(p.key, p.part) for p in found] == [(key, n) for key in range(1, 9) for n in (0, 1)]
     assert [p.vector for p in found] == [p.vector for one in kept for p in one.pieces]
 
 
 def test_nothing_is_found_for_no_keys_and_for_no_terms(store: SqliteStore) -> None:
     add(store, memory("x"), made=made(b""))
-    assert store.pieces(FINGERPRINT, partition_of(store), []) == []
-    assert store.pieces(FINGERPRINT, partition_of(store), [77]) == []
-    assert store.postings(partition_of(store), [], 9) == []
+    assert store.vectors.pieces(FINGERPRINT, partition_of(store), []) == []
+    assert store.vectors.pieces(FINGERPRINT, partition_of(store), [77]) == []
+    assert store.recall.postings(partition_of(store), [], 9) == []

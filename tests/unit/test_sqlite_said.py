@@ -8,13 +8,13 @@ from pathlib import Path
 import apsw
 import pytest
 
+from remanence.language.traits import TIME
 from remanence.model.write import Remove
 from remanence.store.sqlite import SqliteStore, Words, schema
-from remanence.store.sqlite.statements import migrations
-from remanence.testing.older import lent
+from remanence.store.sqlite.session import migrations
 from remanence.testing.store_suites.making import NOW, add, healthy, memory, write
 from remanence.testing.store_suites.recall import said
-from remanence.text.flags import TIME
+from support.older import lent
 
 TODAY = (NOW - datetime(1970, 1, 1, tzinfo=UTC)).days
 TEXTS = ["We met yesterday.", "Nothing.", f"Today, {'a word ' * 5000}", "🫖 昨天 ’"]
@@ -32,17 +32,17 @@ def older(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         with store._database.connections.alone() as own, lent(own.execute):
             records = add(store, *[memory(text, metadata={"n": 1}) for text in TEXTS])
             write(store, Remove(id=records[1].id))
-        assert store.schema == 4
+        assert store.upkeep.schema == 4
         store.close()
     return path
 
 
 def test_a_file_of_the_schema_before_learns_what_its_texts_speak_of(older: Path) -> None:
     store = SqliteStore(older)
-    assert store.schema == len(migrations())
+    assert store.upkeep.schema == len(migrations())
     assert said(store) == [SAID[0], *SAID[2:]]
-    assert [one.flags & TIME for one in store.traits(1)] == [TIME] * 3
-    assert [record.text for _, record in store.scan("t")] == [TEXTS[0], *TEXTS[2:]]
+    assert [one.flags & TIME for one in store.recall.traits(1)] == [TIME] * 3
+    assert [record.text for _, record in store.archive.scan("t")] == [TEXTS[0], *TEXTS[2:]]
     assert healthy(store)
     add(store, memory("tomorrow"))
     assert said(store)[-1] == (TODAY + 1, TODAY + 2)

@@ -1,4 +1,4 @@
-"""Every SQL block is used, every use has its block, and SQLite understands them all."""
+"""Every SQL block is used, and SQLite understands them all."""
 
 from __future__ import annotations
 
@@ -9,10 +9,15 @@ import pytest
 
 from remanence.store.blocks import blocks
 from remanence.store.sqlite import SqliteStore
-from remanence.store.sqlite.statements import migrations, sql
+from remanence.store.sqlite.session import migrations, sql
 
 PACKAGE = files("remanence.store.sqlite")
-PYTHON = "".join(entry.read_text() for entry in PACKAGE.iterdir() if entry.name.endswith(".py"))
+PYTHON = "".join(
+    entry.read_text()
+    for package in (PACKAGE, files("remanence.store.core"))
+    for entry in package.iterdir()
+    if entry.name.endswith(".py")
+)
 QUERIES = "".join(entry.read_text() for entry in PACKAGE.joinpath("queries").iterdir())
 NAMES = re.findall(r"^-- name: (\w+)$", QUERIES, re.MULTILINE)
 
@@ -34,7 +39,9 @@ def test_sqlite_understands_a_block(name: str) -> None:
     with store._database.reading() as connection:
         for statement in text.split(";"):
             named = dict.fromkeys(re.findall(r":(\w+)", statement))
-            connection.execute(f"EXPLAIN {statement}", named or [None] * statement.count("?"))
+            numbered = max(map(int, re.findall(r"\?(\d+)", statement)), default=0)
+            unnamed = [None] * (numbered or statement.count("?"))
+            connection.execute(f"EXPLAIN {statement}", named or unnamed)
     store.close()
 
 

@@ -18,12 +18,12 @@ def test_another_version_of_the_terms_rebuilds_the_index(tmp_path: Path) -> None
     path = tmp_path / "memory.db"
     store = SqliteStore(path)
     (record,) = add(store, memory("the teas"))
-    assert [keys.size for keys in store.postings(1, ["tea", "saet"], 9)] == [1, 0]
+    assert [keys.size for keys in store.recall.postings(1, ["tea", "saet"], 9)] == [1, 0]
     store.close()
     store = SqliteStore(path, words=BACKWARDS)
-    assert [keys.size for keys in store.postings(1, ["tea", "saet"], 9)] == [0, 1]
-    assert next(store.traits(1)).terms == 2
-    assert store.get("t", [record.id]) == [record]
+    assert [keys.size for keys in store.recall.postings(1, ["tea", "saet"], 9)] == [0, 1]
+    assert next(store.recall.traits(1)).terms == 2
+    assert store.archive.get("t", [record.id]) == [record]
     assert healthy(store)
     store.close()
 
@@ -35,7 +35,7 @@ def test_a_process_with_the_older_terms_may_read_but_not_write(tmp_path: Path) -
     new = SqliteStore(path, words=BACKWARDS)
     with pytest.raises(StoreVersion, match="restart"):
         revise(old, record.id, text="coffee")
-    assert old.count(Reach(tenant="t")) == 1
+    assert old.archive.count(Reach(tenant="t")) == 1
     revise(new, record.id, text="coffee")
     assert healthy(new)
     old.close()
@@ -48,6 +48,6 @@ def test_no_partition_sees_anothers_terms() -> None:
         add(store, memory("2xtea tea", user_id=f"u{number}"))
     for number in range(12):
         partition = partition_of(store, user_id=f"u{number}")
-        found = store.postings(partition, ["tea", "2xtea", "xtea", "1x2xtea"], 99)
+        found = store.recall.postings(partition, ["tea", "2xtea", "xtea", "1x2xtea"], 99)
         assert [keys.size for keys in found] == [1, 1, 0, 0]
     store.close()

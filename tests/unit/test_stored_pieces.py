@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from remanence.ports.pieces import StoredPiece, StoredPieces
+from remanence.model.ports.pieces import StoredPiece, StoredPieces
 
 LISTED = [
     StoredPiece(7, 0, 0, 4, 0, b"abcd", b""),

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence.text.summary import Said, Summary, summarise
-from remanence.text.summary.clauses import bare, cleaned, sentences
-from remanence.text.summary.facts import fact_words, known_words
+from remanence.language.summary import Said, Summary, summarise
+from remanence.language.summary.clauses import bare, cleaned, sentences
+from remanence.language.summary.facts import fact_words, known_words
 
 TALK = [
     Said("Ana", "Hey Tom! How are you? I moved to Lisbon in March and it's been great!"),

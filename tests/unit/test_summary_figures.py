@@ -10,9 +10,14 @@ import pytest
 from typer.testing import CliRunner
 
 from remanence.cli.app import app
-from remanence.evaluation.datasets import Corpus, Probe, Turn
-from remanence.evaluation.summaries import summaries_report
-from remanence.evaluation.summary_items import items_of, kept, name_words, repeated
+from remanence.tools.evaluation.datasets import Corpus, Probe, Turn
+from remanence.tools.evaluation.summaries import (
+    items_of,
+    kept,
+    name_words,
+    repeated,
+    summaries_report,
+)
 
 AT = datetime(2023, 5, 8, tzinfo=UTC)
 SAID = [

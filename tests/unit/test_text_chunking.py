@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remanence.errors import InvalidInput
-from remanence.text.chunking import Passage, Piece, passages, pieces
-from remanence.text.words import word_spans
+from remanence.language.chunking import Piece, pieces
+from remanence.language.words import word_spans
 
 Spans = list[tuple[int, int]]
 
@@ -25,6 +25,12 @@ def tokens(text: str) -> Spans:
 
 def inside(spans: Spans, start: int, end: int) -> int:
     return sum(start <= low < end for low, _ in spans)
+
+
+def passages(text: str, spans: Spans, size: int = 512, overlap: int = 50) -> list[Piece]:
+    """Each passage whole, as its words may fill it and its tokens do."""
+    limits = {"max_tokens": size, "passage_size": size, "passage_overlap": overlap}
+    return pieces(text, spans, words=10**6, overlap=0, **limits)
 
 
 sentences = st.lists(
@@ -80,7 +86,7 @@ def test_pieces_cover_each_passage_in_order_within_limits(
 def test_a_short_text_is_one_passage_and_one_piece(text: str) -> None:
     spans = tokens(text)[:60]
     if len(word_spans(text)) <= 80:
-        assert passages(text, spans) == [Passage(0, len(text))]
+        assert passages(text, spans) == [Piece(0, 0, len(text))]
         assert pieces(text, spans) == [Piece(0, 0, len(text))]
 
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence.text import cues
+from remanence.language import cues
+from remanence.language.english.dates import asks_when
 
 
 @pytest.mark.parametrize(
@@ -28,7 +29,7 @@ from remanence.text import cues
         (cues.asks_about_assistant, "the book you recommended", "Can you recommend a book?"),
         (cues.asks_about_assistant, "remind me what you said", "remind me what she said"),
         (cues.asks_about_assistant, "in our previous conversation", "in our previous house"),
-        (cues.asks_when, "When was that?", "What was that?"),
+        (asks_when, "When was that?", "What was that?"),
     ],
 )
 def test_cues(ask: Callable[[str], bool], yes: str, no: str) -> None:

@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remanence.errors import InvalidInput
-from remanence.text.date_words import PHRASES, meanings
-from remanence.text.dates import (
+from remanence.language.english.dates import (
     TimeRange,
     asks_when,
     has_time,
     recency_cue,
     time_ranges,
 )
-from remanence.text.timerange import easter
+from remanence.language.english.dates.tokens import meanings, phrases
+from remanence.language.timerange import easter
 
 WEDNESDAY = datetime(2023, 8, 16, 15, 30, tzinfo=UTC)
 
@@ -241,7 +241,7 @@ def test_a_month_to_itself_is_a_span() -> None:
 
 vocabulary = st.sampled_from(
     sorted(meanings())
-    + sorted(PHRASES)
+    + sorted(phrases())
     + ["7", "31", "2023", "99999", "7th", ",", "-", ".", "5/6/2023"]
 )
 moments = st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=14))]))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence.text.names import mentions_name, names
+from remanence.language.names import mentions_name, names
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence.text.words import (
+from remanence.language.words import (
     MAX_TERM_BYTES,
     TERMS_VERSION,
     fold,

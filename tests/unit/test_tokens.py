@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from remanence.text.tokens import count_tokens
+from remanence.language.tokens import count_tokens
 
 CHAT = """Ana: Hey Ben! I finally moved to Lisbon last week, and the flat is tiny but lovely.
 Ben: Congrats! How's the weather? I'm still stuck in the office until 7 on most days.

@@ -11,8 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence.agent.declarations import BY_NAME, MAX_ARGUMENTS, TOOLS, Tool, WrongCall
-from remanence.agent.echoes import is_echo, normalised
+from remanence.tools.agent.declarations import (
+    BY_NAME,
+    MAX_ARGUMENTS,
+    TOOLS,
+    ToolDeclaration,
+    WrongCall,
+)
+from remanence.tools.agent.tools import is_echo, normalised
 
 NAMES = {
     *("core_memory_append", "core_memory_replace", "core_memory_insert", "core_memory_rethink"),
@@ -34,7 +40,7 @@ def test_the_eight_tools_are_there() -> None:
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 @pytest.mark.parametrize("strict", [False, True])
-def test_schemas_are_schemas(tool: Tool, strict: bool) -> None:
+def test_schemas_are_schemas(tool: ToolDeclaration, strict: bool) -> None:
     schema = tool.schema(strict=strict)
     jsonschema.Draft202012Validator.check_schema(schema)
     assert schema["additionalProperties"] is False
@@ -45,7 +51,7 @@ def test_schemas_are_schemas(tool: Tool, strict: bool) -> None:
 
 
 @st.composite
-def a_call(draw: st.DrawFn) -> tuple[Tool, dict[str, Any]]:
+def a_call(draw: st.DrawFn) -> tuple[ToolDeclaration, dict[str, Any]]:
     tool = draw(st.sampled_from(TOOLS))
     sensible = {
         "string": st.text(max_size=4),
@@ -64,7 +70,9 @@ def a_call(draw: st.DrawFn) -> tuple[Tool, dict[str, Any]]:
 
 @pytest.mark.slow
 @given(a_call())
-def test_what_is_taken_is_what_the_schema_takes(call: tuple[Tool, dict[str, Any]]) -> None:
+def test_what_is_taken_is_what_the_schema_takes(
+    call: tuple[ToolDeclaration, dict[str, Any]],
+) -> None:
     tool, given = call
     present = {name: value for name, value in given.items() if value is not None}
     finite = all(value == value and abs(value) != float("inf") for value in numbers(present))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from remanence.turns import computing
+from remanence.model.fork_safety import computing
 
 
 def test_all_share_one_turn() -> None:

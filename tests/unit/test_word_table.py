@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from remanence.embedding.word_table import WordTable, quantise_rows, save_words
+from remanence.backends.embedding.word_table import WordTable, quantise_rows, save_words
 from remanence.errors import ModelInvalid
 
 TABLE = np.random.default_rng(5).standard_normal((40, 24)).astype(np.float32)

@@ -19,10 +19,10 @@ from typer.testing import CliRunner
 from remanence import Memory, __version__
 from remanence.cli.app import app
 from remanence.config import load_settings
+from remanence.config.assembly import restore_store
 from remanence.errors import InvalidInput, RemanenceError, StoreVersion
-from remanence.testing.services.postgres import Databases
-from remanence.transfer import export_memory, import_memory
-from remanence.wiring import restore_store
+from remanence.tools.transfer import export_memory, import_memory
+from support.services.postgres import Databases
 
 NEWER = 999
 

@@ -17,18 +17,18 @@ from typer.testing import CliRunner
 
 from remanence import Kind, Memory, State
 from remanence.cli.app import app
-from remanence.clock import FixedClock
 from remanence.config import load_settings
+from remanence.config.assembly import restore_store
 from remanence.errors import NotFound
+from remanence.model.clock import FixedClock
 from remanence.model.document import PORTABLE, Shelf
 from remanence.model.stats import Finding
-from remanence.testing.services.postgres import Databases
-from remanence.testing.upgrade.contents import ACME, GLOBEX, ONLY_WORDS, REPEATED, TENANTS
-from remanence.testing.upgrade.dumps import load_dump
-from remanence.testing.upgrade.fixtures import Manifest, content, unpack_database
-from remanence.testing.upgrade.served import SAID, append_once, client, status
-from remanence.transfer import import_memory
-from remanence.wiring import restore_store
+from remanence.tools.transfer import import_memory
+from support.services.postgres import Databases
+from support.upgrade.contents import ACME, GLOBEX, ONLY_WORDS, REPEATED, TENANTS
+from support.upgrade.dumps import load_dump
+from support.upgrade.fixtures import Manifest, content, unpack_database
+from support.upgrade.served import SAID, append_once, client, status
 
 HERE = Path(__file__).parent
 VERSIONS = sorted(one.name for one in HERE.iterdir() if one.name[:1].isdigit())

@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from remanence import Memory
-from remanence.index.bits import BitsIndex
-from remanence.testing.services.postgres import Postgres
-from remanence.testing.services.shared import short_folder
-from remanence.testing.upgrade.contents import TENANTS
-from remanence.testing.upgrade.dumps import program
-from remanence.testing.upgrade.fixtures import DATABASE, Manifest, pack, pack_database
-from remanence.testing.upgrade.writing import write
-from remanence.transfer import export_memory
+from remanence.backends.index.bits import BitsIndex
+from remanence.tools.transfer import export_memory
+from support.services.postgres import Postgres
+from support.services.shared import short_folder
+from support.upgrade.contents import TENANTS
+from support.upgrade.dumps import program
+from support.upgrade.fixtures import DATABASE, Manifest, pack, pack_database
+from support.upgrade.writing import write
 
 SMALL = 8  # vectors from which a partition has its sign bits in the index file; else 4,096
 
@@ -56,7 +56,7 @@ def write_sqlite(folder: Path) -> None:
 def write_index(memory: Memory) -> None:
     parts = memory.parts
     store, fingerprint = parts.store, parts.embedder.fingerprint
-    file, identity = Path(f"{DATABASE}.index"), store.identity
+    file, identity = Path(f"{DATABASE}.index"), store.upkeep.identity
     index = BitsIndex(store, fingerprint, identity=identity, file=file, small=SMALL)
     asked = parts.embedder.embed_query("anything").vector
     for number in range(1, 100):

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from remanence.testing.upgrade.fixtures import DATABASE, KEY, pack_database, unpack_database
+from support.upgrade.fixtures import DATABASE, KEY, pack_database, unpack_database
 
 
 def main() -> None:

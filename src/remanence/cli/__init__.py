@@ -1,1 +1,1 @@
-"""The command line, `rem`: a command per operation, and a few that only make sense in a shell."""
+"""The command line, `rem`: a command for each verb, and a few that only make sense in a shell."""

@@ -6,28 +6,31 @@ from typing import Annotated
 
 import typer
 
+from remanence.api.verb import Group
 from remanence.cli import (
+    audit,
     bench,
     chat,
     copying,
     demo,
-    encrypting,
     keys,
     mcp,
-    migrating,
     serving,
     settings,
+    stores,
     transfer,
     worker,
 )
-from remanence.cli.commands import add_operations
+from remanence.cli.commands import OwnVerbs, add_operations
 from remanence.cli.common import Config, Database, Opening, Tenant
 from remanence.cli.terminal import write_every_character
 from remanence.version import __version__
 
+CARE = Group.CARE.value
 app = typer.Typer(
     name="rem",
     help="Long-term memory for AI agents: one file, no key, no LLM, no network.",
+    cls=OwnVerbs,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -54,18 +57,28 @@ def _everywhere(
 
 
 add_operations(app)
-chat.add_to(app)
-transfer.add_to(app)
-copying.add_to(app)
-migrating.add_to(app)
-encrypting.add_to(app)
-settings.add_to(app)
-demo.add_to(app)
-bench.add_to(app)
-worker.add_to(app)
-serving.add_to(app)
-mcp.add_to(app)
-keys.add_to(app)
+for name, group, panel in (
+    ("import", transfer.imports, CARE),
+    ("bench", bench.group, CARE),
+    ("mcp", mcp.group, "Server"),
+    ("keys", keys.group, CARE),
+):
+    app.add_typer(group, name=name, rich_help_panel=panel)
+for name, run, panel in (
+    ("chat", chat.chat, "Layers"),
+    ("export", transfer.export, CARE),
+    ("restore", transfer.restore, CARE),
+    ("copy", copying.copy, CARE),
+    ("migrate", stores.migrate, CARE),
+    ("encrypt", stores.encrypt, CARE),
+    ("decrypt", stores.decrypt, CARE),
+    ("config", settings.config, CARE),
+    ("demo", demo.demo, Group.RECALL.value),
+    ("worker", worker.worker, CARE),
+    ("serve", serving.serve, CARE),
+    ("audit", audit.audit, CARE),
+):
+    app.command(name, rich_help_panel=panel)(run)
 
 
 def main() -> None:

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from remanence.cli import terminal
-from remanence.cli.common import AsJson, Database, Opening, Tenant, opening
-from remanence.cli.outcome import FAILED, answer, form_of, guarded
+from remanence.cli.common import Opening, OutputForm, command
+from remanence.cli.terminal import note
 from remanence.errors import ConfigError, RemanenceError
 
 if TYPE_CHECKING:
-    from remanence.agent import Agent
-    from remanence.agent.events import Answer, Event
-    from remanence.memory import Memory
+    from remanence.api.memory import Memory
+    from remanence.tools.agent import Agent
+    from remanence.tools.agent.events import Answer, Event
 
 Text = Annotated[
     str | None, typer.Argument(help="say this, print the answer and end; - reads stdin")
@@ -75,13 +75,9 @@ NOBODY = (
 _COMMAND = re.compile(r"/[A-Za-z]+")
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("chat", rich_help_panel="Layers")(_chat)
-
-
-def _chat(
-    context: typer.Context,
+@command()
+def chat(
+    asked: Opening,
     text: Text = None,
     user_id: User = None,
     agent_id: AgentId = None,
@@ -94,44 +90,38 @@ def _chat(
     show_context: ShowContext = False,
     offline: Offline = False,
     no_tools: NoTools = False,
-    as_json: AsJson = False,
-    database: Database = None,
-    tenant: Tenant = None,
-) -> None:
+) -> bool:
     """Talk with a language model that remembers; with --offline, see what it would be sent."""
     if text is not None and once is not None:
         raise typer.BadParameter("TEXT and --once are the same; give one of them.")
     said = once if text is None else text
-    if as_json and said is None:
+    if asked.form is OutputForm.JSON and said is None:
         raise typer.BadParameter("--json goes with one TEXT.")
-    form = form_of(as_json)
-    with guarded(form):
-        opened = opening(context, database, tenant)
-        with _memory(opened, "" if offline else url, model) as memory:
-            from remanence.agent import Agent
-            from remanence.cli.screens import note
+    with asked.memory(llm_url="" if offline else url, llm_model=model) as memory:
+        from remanence.tools.agent import Agent
 
-            alone = said is not None or not sys.stdin.isatty()
-            if not offline:
-                _check_model(memory, model, alone=alone)
-            if user_id is None:
-                note(NOBODY)
-            agent = Agent(
-                memory,
-                user_id=user_id,
-                agent_id=agent_id,
-                session_id=session_id,
-                max_tokens=max_tokens,
-                tools=not no_tools,
-                min_trust=min_trust,
-            )
-            chat = _Chat(memory, agent, user_id, agent_id, show_context, min_trust)
-            if as_json:
-                answer(agent.ask(_said(str(said))), form, None, lambda _: None)
-                return
-            failed = chat.once(_said(said)) if said is not None else chat.converse()
-    if failed:
-        raise typer.Exit(FAILED)
+        alone = said is not None or not sys.stdin.isatty()
+        if not offline:
+            _check_model(memory, model, alone=alone)
+        if user_id is None:
+            note(NOBODY)
+        agent = Agent(
+            memory,
+            user_id=user_id,
+            agent_id=agent_id,
+            session_id=session_id,
+            max_tokens=max_tokens,
+            tools=not no_tools,
+            min_trust=min_trust,
+        )
+        chat = _Chat(memory, agent, user_id, agent_id, show_context, min_trust)
+        if asked.form is OutputForm.JSON:
+            asked.answer(agent.ask(_said(str(said))), lambda _: None)
+            return False
+        if said is None:
+            return chat.converse()
+        chat.tell(agent.stream(_said(said)))
+    return False
 
 
 def _said(text: str) -> str:
@@ -152,18 +142,6 @@ def _check_model(memory: Memory, model: str | None, *, alone: bool) -> None:
         raise ConfigError(NAME_ONE)
 
 
-def _memory(opened: Opening, url: str | None, model: str | None) -> Memory:
-    from remanence.memory import Memory
-
-    return Memory(
-        opened.database,
-        tenant=opened.tenant,
-        config=opened.config,
-        llm_url=url,
-        llm_model=model,
-    )
-
-
 @dataclass(slots=True)
 class _Chat:
     """One conversation at the terminal."""
@@ -176,21 +154,14 @@ class _Chat:
     min_trust: float | None
     last: Answer | None = None
 
-    def once(self, text: str) -> bool:
-        self._tell(self.agent.stream(text))
-        return False
-
     def converse(self) -> bool:
         """Line by line until the input ends; whether anything failed that nobody could see."""
-        from remanence.cli.screens import note
-
         seen = sys.stdin.isatty()
         failed = False
         if seen:
             model = self.memory.parts.model
-            asked = (
-                f"Model {model.name}" if model else "Offline (llm_url and llm_model name a model)"
-            )
+            offline = "Offline (llm_url and llm_model name a model)"
+            asked = f"Model {model.name}" if model else offline
             whose = f"user {self.user_id}" if self.user_id else "no user"
             note(f"{asked}, {whose}, session {self.agent.session_id}. /help lists the commands.")
         for line in _lines(seen):
@@ -207,29 +178,28 @@ class _Chat:
         return failed and not seen
 
     def _heed(self, line: str) -> None:
-        from remanence.cli.screens import note
-
         try:
             if _is_command(line):
                 self._command(line)
             else:
-                self._tell(self.agent.stream(line))
+                self.tell(self.agent.stream(line))
         except KeyboardInterrupt:
             _emit("\n")
             note("Ended; the answer is not remembered.")
 
-    def _tell(self, events: Iterator[Event]) -> None:
+    def tell(self, events: Iterator[Event]) -> None:
+        """Show an answer as it comes."""
         out = _Line()
         try:
             self._tell_all(events, out)
         except RemanenceError:
             out.end()
             raise
-        self._told(self.last)
+        if self.last is not None:
+            self._told(self.last)
 
     def _tell_all(self, events: Iterator[Event], out: _Line) -> None:
-        from remanence.agent.events import Done, TextPiece, ToolAnswered, Warned
-        from remanence.cli.screens import note
+        from remanence.tools.agent.events import Done, TextPiece, ToolAnswered, Warned
 
         for event in events:
             match event:
@@ -249,11 +219,7 @@ class _Chat:
             if told:
                 note(told)
 
-    def _told(self, answered: Answer | None) -> None:
-        from remanence.cli.screens import note
-
-        if answered is None:
-            return
+    def _told(self, answered: Answer) -> None:
         if answered.offline:
             note(UNASKED)
             for message in answered.messages:
@@ -262,8 +228,6 @@ class _Chat:
             note(answered.context.table())
 
     def _command(self, line: str) -> None:
-        from remanence.cli.screens import note
-
         name, *rest = line.split(None, 1)
         match name, "".join(rest):
             case "/blocks", "":
@@ -288,7 +252,7 @@ class _Chat:
                 note(HELP)
 
     def _search(self, query: str) -> None:
-        from remanence.cli.screens import note, show_hit
+        from remanence.cli.screens import show_hit
 
         hits = self.memory.search(
             query, user_id=self.user_id, agent_id=self.agent_id, min_trust=self.min_trust
@@ -322,8 +286,6 @@ def _is_command(line: str) -> bool:
 
 def _lines(seen: bool) -> Iterator[str]:
     """What is typed or piped in, line by line; blank lines are passed over."""
-    from remanence.cli.screens import note
-
     if seen:
         with suppress(ImportError):  # Windows edits lines by itself
             import readline  # noqa: F401 - makes `input` edit and recall lines
@@ -350,12 +312,6 @@ def _piped_line() -> str:
 
 
 def _emit(text: str) -> None:
-    """Text to stdout at once, in UTF-8 whatever the locale says."""
-    data = text.encode("utf-8", "backslashreplace")
-    buffer = getattr(sys.stdout, "buffer", None)
-    if buffer is None:
-        sys.stdout.write(data.decode())
-    else:
-        sys.stdout.flush()
-        buffer.write(data)
-    sys.stdout.flush()
+    """Text to stdout at once."""
+    terminal.write(text)
+    terminal.flush()

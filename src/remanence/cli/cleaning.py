@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from remanence.operations.operation import Operation
+from remanence.api.verb import AnyVerb
 
 if TYPE_CHECKING:
+    from remanence.api.memory import Memory
     from remanence.config import Settings
-    from remanence.memory import Memory
 
 Fields = dict[str, Any]
 Line = Mapping[str, Any]
 
 
-def cleaned(operation: Operation, request: Any, memory: Memory) -> Any:
+def cleaned(operation: AnyVerb, request: Any, memory: Memory) -> Any:
     """The request as it is stored; `InvalidInput` for what only the memory may say."""
     if not operation.writes:
         return request
@@ -32,8 +32,8 @@ def cleaning(what: str, settings: Settings) -> Callable[[Fields], Fields]:
     """What takes private data out of a request or a line, if the settings want it."""
     if not settings.redact:
         return dict
-    from remanence.server.access.redacting import redacted
-    from remanence.text.redaction import redactor
+    from remanence.language.redaction import redactor
+    from remanence.server.access.writing import redacted
 
     redact = redactor(settings.redact)
     return lambda given: redacted(what, given, redact)
@@ -43,7 +43,7 @@ def admitting(settings: Settings) -> Callable[[Line], Line] | None:
     """The same for what is read out of an export."""
     if not settings.redact:
         return None
+    from remanence.language.redaction import redactor
     from remanence.server.access.writing import Intake
-    from remanence.text.redaction import redactor
 
     return Intake(None, redactor(settings.redact))

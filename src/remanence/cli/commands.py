@@ -4,38 +4,42 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-from remanence.cli import blocks, sleeping
+from remanence.api.verb import COMMANDS, AnyVerb, Group
+from remanence.api.verbs.memory import OWN
+from remanence.cli import layers
 from remanence.cli.cleaning import cleaned
 from remanence.cli.common import (
+    FAILED,
     AsJson,
     AsLines,
     Database,
     Explain,
+    OutputForm,
     Tenant,
     Yes,
     confirm,
+    form_of,
+    guarded,
     keyword,
     opening,
     taken,
     with_signature,
 )
-from remanence.cli.outcome import FAILED, Form, answer, form_of, guarded
-from remanence.cli.parameters import parameters, request_of
+from remanence.cli.terminal import counted, progress
+from remanence.cli.values import parameters, request_of
+from remanence.model.erasure import PurgeResult
 from remanence.model.memory import MemoryRecord
-from remanence.model.purge import Purged
-from remanence.operations.operation import COMMANDS, Group, Operation
-from remanence.operations.own import OWN
 
 if TYPE_CHECKING:
-    from remanence.memory import Memory
+    from remanence.api.memory import Memory
 
 
 LAYER_HELP = {
@@ -53,7 +57,7 @@ LAYER_HELP = {
     "snapshots": "Snapshots of a scope: take one, compare it with the present, go back to it.",
 }
 # What the command of a layer does when no verb is named.
-BARE = {"sleep": sleeping.night}
+BARE = {"sleep": layers.night}
 EXPLAINED = ("context", "search")
 # Where there is no database yet, these make one; the others say that there is none.
 CREATING = ("add", "append", "create", "relate", "rethink", "set")
@@ -63,8 +67,7 @@ EXTRA = ("database", "tenant", "as_json", "as_lines", "yes", "explain", "preview
 
 
 def add_operations(app: typer.Typer) -> None:
-    """Make a command of every operation; those of a layer stand under the layer's own."""
-    _add(app, OWN)
+    """Make a command of every layer; the memory's own verbs are `OwnVerbs`."""
     for layer, about in LAYER_HELP.items():
         bare = BARE.get(layer)
         group = typer.Typer(help=about, no_args_is_help=bare is None, cls=LayerGroup)
@@ -73,12 +76,48 @@ def add_operations(app: typer.Typer) -> None:
         app.add_typer(group, name=COMMANDS.get(layer, layer), rich_help_panel="Layers")
 
 
-def _add(app: typer.Typer, operations: Sequence[Operation]) -> None:
-    order = list(Group)
-    for operation in sorted(operations, key=lambda each: order.index(each.group)):
+def _in_order(operations: Iterable[AnyVerb]) -> list[AnyVerb]:
+    """By their groups."""
+    return sorted(operations, key=lambda each: list(Group).index(each.group))
+
+
+def _add(app: typer.Typer, operations: Iterable[AnyVerb]) -> None:
+    for operation in _in_order(operations):
         name = operation.spelled.split(" ")[-1]
         panel = None if operation.layer else operation.group.value
         app.command(name, help=operation.summary, rich_help_panel=panel)(_command(operation))
+
+
+class OwnVerbs(TyperGroup):
+    """The program, with a command for each verb of the memory itself.
+
+    A command is made when it is run. Its name and its words are all that the help of the program
+    needs, and to make all of them would make every start slower.
+    """
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of the commands: the verbs in the order of their groups come first."""
+        return list(dict.fromkeys([*_own(), *super().list_commands(ctx)]))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of that name, as far as help needs it."""
+        verb = _own().get(cmd_name)
+        if verb is None or cmd_name in self.commands:
+            return super().get_command(ctx, cmd_name)
+        return TyperCommand(cmd_name, help=verb.summary, rich_help_panel=verb.group.value)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is run."""
+        if verb := _own().get(args[0]):
+            made = typer.Typer()
+            _add(made, [verb])
+            self.commands[args[0]] = typer.main.get_command(made)
+        return super().resolve_command(ctx, args)
+
+
+@cache
+def _own() -> Mapping[str, AnyVerb]:
+    return {each.spelled: each for each in _in_order(OWN)}
 
 
 class LayerGroup(TyperGroup):
@@ -100,33 +139,33 @@ class LayerGroup(TyperGroup):
     def _fill(self) -> None:
         if self.commands:
             return
-        from remanence.operations.table import OPERATIONS
+        from remanence.api.verbs.table import VERBS
 
         made = typer.Typer()
-        _add(made, [each for each in OPERATIONS if each.spelled.startswith(f"{self.name} ")])
+        _add(made, [each for each in VERBS if each.spelled.startswith(f"{self.name} ")])
         if self.name == "blocks":
-            blocks.add_to(made)
+            layers.add_edit(made)
         self.commands.update(typer.main.get_group(made).commands)
 
 
-def _command(operation: Operation) -> Callable[..., None]:
+def _command(operation: AnyVerb) -> Callable[..., None]:
     def call(context: typer.Context, **given: Any) -> None:
         extra = taken(given, *EXTRA)
         form = form_of(bool(extra["as_json"]), bool(extra["as_lines"]))
         with guarded(form):
             request = request_of(operation, given)
-            opened = opening(context, extra["database"], extra["tenant"])
+            opened = opening(context, extra["database"], extra["tenant"], form)
             with opened.memory(create=_creates(operation)) as memory:
                 if extra["preview"]:
                     coming = memory.sleep.forecast(user_id=request.user_id)
-                    answer(coming, form, None, _show_preview)
+                    opened.answer(coming, partial(_show, operation, explain=False))
                     return
                 request = cleaned(operation, request, memory)
                 if operation.destructive and not extra["yes"]:
                     _confirm(operation, memory, request)
                 response = _performed(operation, memory, request, form)
             show = partial(_show, operation, explain=bool(extra["explain"]))
-            answer(response, form, operation.listing, show)
+            opened.answer(response, show, operation.listing)
         if not getattr(response, "healthy", True):
             raise typer.Exit(FAILED)
 
@@ -134,34 +173,32 @@ def _command(operation: Operation) -> Callable[..., None]:
     return call
 
 
-def _creates(operation: Operation) -> bool:
+def _creates(operation: AnyVerb) -> bool:
     return operation.verb.startswith(CREATING) and operation.layer != "schedules"
 
 
-def _signature(operation: Operation) -> list[inspect.Parameter]:
+def _signature(operation: AnyVerb) -> list[inspect.Parameter]:
     wanted = [keyword("context", typer.Context), *parameters(operation)]
     if operation.verb in EXPLAINED:
         wanted.append(keyword("explain", Explain, False))
     if operation.destructive:
         wanted.append(keyword("yes", Yes, False))
     if operation.name == "forget":
-        wanted.append(keyword("preview", sleeping.Preview, False))
+        wanted.append(keyword("preview", layers.Preview, False))
     if operation.listing:
         wanted.append(keyword("as_lines", AsLines, False))
     wanted.append(keyword("as_json", AsJson, False))
     return [*wanted, keyword("database", Database, None), keyword("tenant", Tenant, None)]
 
 
-def _performed(operation: Operation, memory: Memory, request: Any, form: Form) -> Any:
+def _performed(operation: AnyVerb, memory: Memory, request: Any, form: OutputForm) -> Any:
     if not operation.reports:
         return operation.perform(memory, request)
-    from remanence.cli.progress import progress
-
     with progress(operation.spelled) as report:
         return operation.perform(memory, request, report)
 
 
-def _confirm(operation: Operation, memory: Memory, request: Any) -> None:
+def _confirm(operation: AnyVerb, memory: Memory, request: Any) -> None:
     """Ask before anything is forgotten, naming how many it would be.
 
     Archiving can be undone, so it goes ahead where nobody can be asked; erasing does not.
@@ -175,20 +212,14 @@ def _confirm(operation: Operation, memory: Memory, request: Any) -> None:
         confirm(f"{operation.spelled} {named}{', for good' if erase else ''}: go ahead?")
         return
     found = operation.perform(memory, replace(request, dry_run=True))
-    if isinstance(found, Purged):
+    if isinstance(found, PurgeResult):
         confirm(f"Take back {found.count:,} things{', some for good' if erase else ''}?")
         return
-    noun = "memory" if len(found.memories) == 1 else "memories"
-    confirm(f"Forget {len(found.memories):,} {noun}{' for good' if erase else ''}?")
+    told = counted(len(found.memories), "memory", "memories")
+    confirm(f"Forget {told}{' for good' if erase else ''}?")
 
 
-def _show_preview(response: Any) -> None:
-    from remanence.cli.sleep_screens import show
-
-    show(response)
-
-
-def _show(operation: Operation, response: Any, explain: bool) -> None:
+def _show(operation: AnyVerb, response: Any, explain: bool) -> None:
     from remanence.cli.screens import show_brief
     from remanence.cli.sleep_screens import show
 

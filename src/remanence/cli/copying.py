@@ -5,23 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import unquote
 
 import typer
 
 from remanence.cli import terminal
-from remanence.cli.common import PANEL, AsJson, opening
-from remanence.cli.outcome import FAILED, answer, form_of, guarded
+from remanence.cli.common import PANEL, Opening, command
+from remanence.cli.terminal import note, progress, say
 from remanence.errors import InvalidInput, RemanenceError
-from remanence.operations.operation import Group
 
 if TYPE_CHECKING:
-    from remanence.ports.store import Store
-    from remanence.transfer.differences import Differences
-    from remanence.transfer.verifying import TenantDigests
+    from remanence.model.ports.store import Store
+    from remanence.tools.transfer.decisions import Differences
+    from remanence.tools.transfer.store_copy import CopyCounts
+    from remanence.tools.transfer.verification import Comparison, TenantDigests
 
 Source = Annotated[str, typer.Argument(help="the database to read: a path or postgresql://…")]
 Target = Annotated[str, typer.Argument(help="the database to write: a path or postgresql://…")]
@@ -59,80 +59,51 @@ class CopyReport:
     differences: Differences
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("copy", rich_help_panel=Group.CARE.value)(_copy)
-
-
-def _copy(
-    context: typer.Context,
+@command("as_json", tenant=Tenant)
+def copy(
+    asked: Opening,
     source: Source,
     target: Target,
     dry_run: DryRun = False,
     overwrite: Overwrite = False,
     no_verify: Unverified = False,
-    as_json: AsJson = False,
-    tenant: Tenant = None,
-) -> None:
+) -> bool:
     """Copy everything into another database, SQLite or PostgreSQL; goes on where it stopped."""
-    form = form_of(as_json)
-    opened = opening(context, None, tenant)
-    with guarded(form), _secretive(source, target):
-        with _stores(source, target, opened.config, dry_run) as stores:
-            wanted = None if opened.tenant is None else [opened.tenant]
-            report = _Command(source, target, dry_run, overwrite, no_verify).run(stores, wanted)
-        answer(report, form, None, _show)
-    if report.differences.count:
-        raise typer.Exit(FAILED)
+    from remanence.config import shown
 
-
-@dataclass(frozen=True, slots=True)
-class _Command:
-    """What was asked for."""
-
-    source: str
-    target: str
-    dry_run: bool
-    overwrite: bool
-    no_verify: bool
-
-    def run(self, stores: tuple[Store, Store], tenants: list[str] | None) -> CopyReport:
-        from remanence.cli.progress import progress
-        from remanence.config import shown
-        from remanence.transfer.copying import copy_store
-        from remanence.transfer.verifying import copy_and_verify
-
-        found = None
-        if self.dry_run or self.no_verify:
-            with progress("copy") as report:
-                copied = copy_store(
-                    *stores,
-                    tenants=tenants,
-                    overwrite=self.overwrite,
-                    dry_run=self.dry_run,
-                    progress=report,
-                )
-        else:
-            copied, found = copy_and_verify(
-                *stores, tenants=tenants, overwrite=self.overwrite, stages=progress
-            )
+    with _secretive(source, target):
+        with _stores(source, target, asked.config, dry_run) as stores:
+            copied, found = _copied(stores, asked.tenant, overwrite, dry_run, no_verify)
         differences = copied.kept if found is None else found.differences
-        return CopyReport(
-            source=shown(self.source),
-            target=shown(self.target),
-            dry_run=self.dry_run,
-            memories=copied.memories,
-            skipped=copied.skipped,
-            replaced=copied.replaced,
-            links=copied.links,
-            feedback=copied.feedback,
-            documents=copied.documents,
-            knowledge=copied.knowledge,
-            tenants=copied.tenants,
+        report = CopyReport(
+            source=shown(source),
+            target=shown(target),
+            dry_run=dry_run,
             identical=None if found is None else not differences.count,
             digests=() if found is None else found.tenants,
             differences=differences,
+            **{one.name: getattr(copied, one.name) for one in fields(copied) if one.type == "int"},
         )
+        asked.answer(report, _show)
+    return differences.count > 0
+
+
+def _copied(
+    stores: tuple[Store, Store],
+    tenant: str | None,
+    overwrite: bool,
+    dry_run: bool,
+    no_verify: bool,
+) -> tuple[CopyCounts, Comparison | None]:
+    """What was copied, and how both compare where that is wanted."""
+    from remanence.tools.transfer.store_copy import copy_store
+    from remanence.tools.transfer.verification import copy_and_verify
+
+    wanted: Any = {"tenants": None if tenant is None else [tenant], "overwrite": overwrite}
+    if not (dry_run or no_verify):
+        return copy_and_verify(*stores, **wanted, stages=progress)
+    with progress("copy") as report:
+        return copy_store(*stores, **wanted, dry_run=dry_run, progress=report), None
 
 
 @contextmanager
@@ -140,7 +111,7 @@ def _stores(
     source: str, target: str, config: str | None, dry_run: bool
 ) -> Iterator[tuple[Store, Store]]:
     """Both stores; neither a source nor, in a dry run, a target is made."""
-    from remanence.wiring import MEMORY, check_there
+    from remanence.config.assembly import MEMORY, check_there
 
     for url in (source, target):
         if _file(url) == MEMORY:
@@ -157,7 +128,7 @@ def _stores(
 
 def _open(url: str, config: str | None) -> Store:
     from remanence.config import load_settings
-    from remanence.wiring import is_server, open_store
+    from remanence.config.assembly import is_server, open_store
 
     settings = load_settings({"database": url}, file=config)
     if is_server(url):  # the key is the file's, whichever side that is
@@ -166,7 +137,7 @@ def _open(url: str, config: str | None) -> Store:
 
 
 def _file(url: str) -> str | None:
-    from remanence.wiring import database_path, is_server
+    from remanence.config.assembly import database_path, is_server
 
     return None if is_server(url) else database_path(url)
 
@@ -189,8 +160,6 @@ def _secretive(*urls: str) -> Iterator[None]:
 
 
 def _show(report: CopyReport) -> None:
-    from remanence.cli.screens import note, say
-
     for line in _lines(report):
         say(terminal.shown(line))
     note(_summary(report))

@@ -11,13 +11,11 @@ from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from remanence.cli.outcome import Form, guarded
-from remanence.operations.operation import Group
+from remanence.cli.common import OutputForm, guarded
+from remanence.cli.terminal import note, say
 
 if TYPE_CHECKING:
-    from remanence.memory import Memory
+    from remanence.api.memory import Memory
     from remanence.model.hit import Hits
 
 USER = "demo"
@@ -32,16 +30,11 @@ NEXT = (
 )
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("demo", rich_help_panel=Group.RECALL.value)(_demo)
-
-
-def _demo() -> None:
+def demo() -> None:
     """Remember a sample conversation in a temporary database, and ask it questions."""
     from tempfile import TemporaryDirectory
 
-    with guarded(Form.HUMAN), TemporaryDirectory(prefix="remanence-demo-") as folder:
+    with guarded(OutputForm.HUMAN), TemporaryDirectory(prefix="remanence-demo-") as folder:
         _play(_sample(), Path(folder) / "demo.db")
 
 
@@ -51,7 +44,7 @@ def _sample() -> Mapping[str, Any]:
 
 
 def _play(sample: Mapping[str, Any], path: Path) -> None:
-    from remanence.memory import Memory
+    from remanence.api.memory import Memory
 
     with Memory(path) as memory:
         _remember(memory, sample)
@@ -66,24 +59,22 @@ def _play(sample: Mapping[str, Any], path: Path) -> None:
 
 
 def _remember(memory: Memory, sample: Mapping[str, Any]) -> None:
-    from remanence.cli.screens import say
-
     started = time.perf_counter()
-    turns = 0
-    for session in sample["sessions"]:
-        messages = list(_messages(session))
-        memory.add_messages(messages, user_id=USER, session_id=session["id"])
-        turns += len(messages)
+    turns = remember_sample(memory)
     took = time.perf_counter() - started
     count = len(sample["sessions"])
     say(f"Remembered {turns} turns of {count} conversations in {took:.1f} s: no key, no LLM.")
     say(f"Today is {sample['now'][:10]}. Five questions:")
 
 
-def remember_sample(memory: Memory) -> None:
-    """Remember the sample conversations."""
+def remember_sample(memory: Memory) -> int:
+    """Remember the sample conversations; how many turns they have."""
+    turns = 0
     for session in _sample()["sessions"]:
-        memory.add_messages(list(_messages(session)), user_id=USER, session_id=session["id"])
+        messages = list(_messages(session))
+        memory.add_messages(messages, user_id=USER, session_id=session["id"])
+        turns += len(messages)
+    return turns
 
 
 def _messages(session: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -93,43 +84,33 @@ def _messages(session: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _show_answer(question: str, hits: Hits, took: float) -> None:
-    from rich.text import Text
-
-    from remanence.cli.bars import strip
-    from remanence.cli.screens import say, told_of
+    from remanence.cli.figures import strip
+    from remanence.cli.screens import told_of
 
     say("")
-    say(Text.assemble((question, "bold"), (f"  {took * 1000:.0f} ms", "dim")))
-    say(Text(f"   understood: {told_of(hits.understood)}", style="dim"))
+    say((question, "bold"), (f"  {took * 1000:.0f} ms", "dim"))
+    say(f"   understood: {told_of(hits.understood)}", style="dim")
     for rank, hit in enumerate(hits, 1):
         when, who = f"{hit.memory.happened_at:%Y-%m-%d}", hit.memory.speaker or ""
-        said = Text.assemble((f"{rank}  ", "cyan"), (f"{when}  ", "green"), (f"{who}: ", "bold"))
-        say(said.append(hit.passage))
+        said = ((f"{rank}  ", "cyan"), (f"{when}  ", "green"), (f"{who}: ", "bold"))
+        say(*said, hit.passage)
         if rank == 1:
-            say(Text("   ").append_text(strip(hit.signals, SIGNALS)))
+            say("   ", strip(hit.signals, SIGNALS))
 
 
 def _show_facts(memory: Memory, name: str) -> None:
-    from rich.text import Text
-
-    from remanence.cli.screens import say
-
     say("")
-    say(Text(f"What is known of {name}:", style="bold"))
+    say(f"What is known of {name}:", style="bold")
     for fact in memory.facts.about(name, user_id=USER, limit=FACTS):
         when = f"  {fact.when}" if fact.when else ""
-        say(Text(f"   {fact.text}").append(when, style="green"))
+        say(f"   {fact.text}", (when, "green"))
 
 
 def _show_next(degraded: tuple[str, ...]) -> None:
-    from rich.text import Text
-
-    from remanence.cli.screens import note, say
-
     if degraded:
         missing = "; ".join(one.rstrip(".") for one in degraded)
         note(f"\nWithout {missing}: words alone had to do; `rem doctor` says why.")
-    say(Text("\nTry next:", style="bold"))
+    say("\nTry next:", style="bold")
     for line in NEXT:
         say(f"  {line.format(rem=_rem())}")
 

@@ -13,8 +13,7 @@ from urllib.parse import urlsplit
 import typer
 
 from remanence.cli import terminal
-from remanence.cli.common import AsJson, Database, Opening, Tenant, opening
-from remanence.cli.outcome import Form, answer, form_of, guarded
+from remanence.cli.common import Opening, command
 from remanence.errors import ConfigError, InvalidInput
 
 if TYPE_CHECKING:
@@ -23,31 +22,10 @@ if TYPE_CHECKING:
 HELP = "MCP: the memory for Claude, Cursor, VS Code, Codex. Without a verb, it serves on stdin."
 
 
-class Profile(StrEnum):
-    """Which tools are shown."""
-
-    DEFAULT = "default"
-    GRAPH = "graph"
-    FULL = "full"
-
-
-class ClientName(StrEnum):
-    """The clients whose files are known."""
-
-    CLAUDE_DESKTOP = "claude-desktop"
-    CLAUDE_CODE = "claude-code"
-    CURSOR = "cursor"
-    CODEX = "codex"
-    VSCODE = "vscode"
-
-
-class Where(StrEnum):
-    """Whose file."""
-
-    USER = "user"
-    PROJECT = "project"
-
-
+# The profiles of `mcp.tools` and the names of `mcp.clients`, which are not loaded for help.
+Profile = StrEnum("Profile", ["default", "graph", "full"])
+ClientName = StrEnum("ClientName", ["claude-desktop", "claude-code", "cursor", "codex", "vscode"])
+Where = StrEnum("Where", ["user", "project"])
 Tools = Annotated[
     Profile | None,
     typer.Option("--tools", help="which tools: default, graph (the reference server's) or full"),
@@ -72,71 +50,57 @@ File = Annotated[
 EntryName = Annotated[str, typer.Option("--name", help="what the client calls the server")]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the commands."""
-    group = typer.Typer(help=HELP)
-    group.callback(invoke_without_command=True, help=HELP)(_serve)
-    group.command("install")(_install)
-    app.add_typer(group, name="mcp", rich_help_panel="Server")
+group = typer.Typer(help=HELP)
 
 
+@group.callback(invoke_without_command=True, help=HELP)
+@command("database", "tenant")
 def _serve(
-    context: typer.Context,
+    asked: Opening,
     tools: Tools = None,
     user_id: User = None,
     agent_id: Agent = None,
     session_id: Session = None,
-    database: Database = None,
-    tenant: Tenant = None,
 ) -> None:
-    asked = opening(context, database, tenant)
-    if context.invoked_subcommand is not None:
-        context.obj = asked
-        return
-    with guarded(Form.HUMAN):
-        serve_stdio = _loaded()
-        settings = asked.settings()
-        given = {"user_id": user_id, "agent_id": agent_id, "session_id": session_id}
-        scope = {name: text for name, text in given.items() if text}
-        with asked.memory() as memory:
-            serve_stdio(memory, settings, profile=tools or settings.tools, scope=scope)
+    serve_stdio = _loaded()
+    settings = asked.settings()
+    given = {"user_id": user_id, "agent_id": agent_id, "session_id": session_id}
+    scope = {name: text for name, text in given.items() if text}
+    with asked.memory() as memory:
+        serve_stdio(memory, settings, profile=tools or settings.tools, scope=scope)
 
 
 def _loaded() -> Callable[..., None]:
     try:
-        from remanence.server.mcp.stdio import serve_stdio
+        from remanence.server.mcp.mounting import serve_stdio
     except ModuleNotFoundError as error:
         raise ConfigError("MCP needs more: pip install 'remanence[server]'") from error
     return serve_stdio
 
 
+@group.command("install")
+@command()
 def _install(
-    context: typer.Context,
+    asked: Opening,
     client: Named,
-    scope: Scope = Where.USER,
+    scope: Scope = Where.user,
     dry_run: DryRun = False,
     tools: Tools = None,
     user_id: User = None,
     agent_id: Agent = None,
     name: EntryName = "remanence",
     config_file: File = None,
-    as_json: AsJson = False,
-    database: Database = None,
-    tenant: Tenant = None,
 ) -> None:
     """Tell a client of this memory: its file gains one entry, and keeps all else."""
-    form = form_of(as_json)
-    with guarded(form):
-        from remanence.server.mcp.clients import CLIENTS, install
+    from remanence.server.mcp.clients import CLIENTS, install
 
-        chosen = CLIENTS[client.value]
-        command, *before = _program()
-        asked = opening(context, database, tenant)
-        options = {"--tools": tools, "--user-id": user_id, "--agent-id": agent_id}
-        args = (*before, *_everywhere(asked), "mcp", *_spelled(options))
-        file = config_file or chosen.file(scope.value)
-        done = install(chosen, file, name, chosen.entry(command, args), dry_run=dry_run)
-        answer(done, form, None, _show)
+    chosen = CLIENTS[client.value]
+    program, *before = _program()
+    options = {"--tools": tools, "--user-id": user_id, "--agent-id": agent_id}
+    args = (*before, *_everywhere(asked), "mcp", *_spelled(options))
+    file = config_file or chosen.file(scope.value)
+    done = install(chosen, file, name, chosen.entry(program, args), dry_run=dry_run)
+    asked.answer(done, _show)
 
 
 def _program() -> list[str]:

@@ -2,48 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from functools import singledispatch
 from typing import Any
 
 from rich.text import Text
 
-from remanence.cli import terminal
-from remanence.cli.bars import bars
-from remanence.cli.figures import show_stats
-from remanence.layers.cleanup import Cleanup
-from remanence.model.hit import Hit, Understanding, WhyNot
-from remanence.model.memory import Association, MemoryRecord, Revision
-from remanence.model.purge import Purged
-from remanence.model.stats import EMBEDDER, Finding, Stats
-from remanence.operations.rendering import dumped, plain
-from remanence.operations.responses import (
+from remanence.api.answers import (
     Copied,
-    Count,
     Examination,
-    Forgotten,
-    Found,
-    Freed,
-    History,
-    Memories,
+    FeedbackGiven,
+    ForgetResult,
+    FreedSpace,
+    MemoryList,
     Neighbours,
-    Noted,
+    SearchResult,
     Similarity,
-    Zone,
+    Wrapped,
 )
+from remanence.api.rendering import dumped, plain
+from remanence.cli.figures import bars, show_stats
+from remanence.cli.terminal import Part, counted, note, say, shown
+from remanence.layers.cleanup import Cleanup
+from remanence.model.erasure import PurgeResult
+from remanence.model.hit import Hit, Understanding, WhyNot
+from remanence.model.memory import Association, MemoryRecord, Related, Revision
+from remanence.model.stats import EMBEDDER, Finding, Stats
 
 INDENT = "    "
 MOST = 500
-
-
-def say(line: Text | str) -> None:
-    """A line to stdout; only a terminal wraps it, so that pipes get whole lines."""
-    console = terminal.stdout()
-    console.print(line, soft_wrap=not console.is_terminal)
-
-
-def note(line: str) -> None:
-    """A remark beside the data, on stderr."""
-    terminal.stderr().print(terminal.shown(line), style="dim", soft_wrap=True)
+# What is said where a list is empty.
+NONE: dict[type, str] = {Neighbours: "Nothing is linked with it."}
 
 
 @singledispatch
@@ -53,14 +42,28 @@ def show(answer: Any, explain: bool = False) -> None:
 
 
 @show.register
-def _(answer: MemoryRecord, explain: bool = False) -> None:
-    say(_body(answer.text))
-    for name, value in _told(answer).items():
-        say(Text.assemble((f"{INDENT}{name:<13}", "dim"), _value(value)))
+def _(answer: Wrapped, explain: bool = False) -> None:
+    """A value; or several things one after the other, or why there are none."""
+    (only,) = fields(answer)  # type: ignore[arg-type]
+    told = getattr(answer, only.name)
+    if not isinstance(told, tuple):
+        say(value_of(told))
+        return
+    for one in told:
+        show(one)
+    if not told and type(answer) in NONE:
+        note(NONE[type(answer)])
 
 
 @show.register
-def _(answer: Memories, explain: bool = False) -> None:
+def _(answer: MemoryRecord, explain: bool = False) -> None:
+    say(_body(answer.text))
+    for name, value in _told(answer).items():
+        say((f"{INDENT}{name:<13}", "dim"), value_of(value))
+
+
+@show.register
+def _(answer: MemoryList, explain: bool = False) -> None:
     for record in answer.memories:
         show_brief(record)
     if not answer.memories:
@@ -68,9 +71,9 @@ def _(answer: Memories, explain: bool = False) -> None:
 
 
 @show.register
-def _(answer: Found, explain: bool = False) -> None:
+def _(answer: SearchResult, explain: bool = False) -> None:
     if explain:
-        show_understood(answer.understood)
+        say(f"understood: {shown(told_of(answer.understood))}", style="dim")
     for rank, hit in enumerate(answer.hits, 1):
         show_hit(rank, hit)
         if explain:
@@ -83,18 +86,19 @@ def _(answer: Found, explain: bool = False) -> None:
 
 @show.register
 def _(answer: WhyNot, explain: bool = False) -> None:
-    say(Text.assemble((f"{answer.stage}: ", "bold"), answer.explanation))
+    say((f"{answer.stage}: ", "bold"), answer.explanation)
     if answer.signals:
         say(bars(answer.signals, INDENT))
 
 
-@show.register(Forgotten)
+@show.register(ForgetResult)
 @show.register(Cleanup)
-def _(answer: Forgotten | Cleanup, explain: bool = False) -> None:
+def _(answer: ForgetResult | Cleanup, explain: bool = False) -> None:
     for record in answer.memories:
-        say(Text.assemble((f"{record.id}  ", "dim"), _short(record.text)))
-    erased = getattr(answer, "erased", False)
-    note(_counted(len(answer.memories), answer.dry_run, "erased" if erased else "archived"))
+        say((f"{record.id}  ", "dim"), _short(record.text))
+    told = counted(len(answer.memories), "memory", "memories")
+    would = "would be " if answer.dry_run else ""
+    note(f"{told} {would}{'erased' if getattr(answer, 'erased', False) else 'archived'}.")
     if receipt := getattr(answer, "receipt", None):
         along = receipt.counts.get("derived", 0) + receipt.counts.get("merged", 0)
         more = f" {along:,} that came of them went too." if along else ""
@@ -102,66 +106,52 @@ def _(answer: Forgotten | Cleanup, explain: bool = False) -> None:
 
 
 @show.register
-def _(answer: Purged, explain: bool = False) -> None:
+def _(answer: PurgeResult, explain: bool = False) -> None:
     away = "erased" if answer.erased else "in quarantine"
     told = {away: answer.removed, "as before": answer.reverted, "back again": answer.returned}
     told |= {"claim gone": answer.claims, "link gone": tuple(map(" ".join, answer.links))}
     for name, ids in told.items():
         for id in ids:
-            say(Text.assemble((f"{name:<14}", "dim"), terminal.shown(id)))
+            say((f"{name:<14}", "dim"), shown(id))
     for block in answer.blocks:
         now = f"version {block.version}" if block.version else "deleted"
         parts = (block.label, block.user_id, block.agent_id, now)
-        line = " ".join(part for part in parts if part)
-        say(Text.assemble(("block         ", "dim"), terminal.shown(line)))
+        say(("block         ", "dim"), shown(" ".join(filter(None, parts))))
     for one in answer.kept:
-        named = " ".join(part for part in (one.what, one.id, one.field) if part)
-        say(Text.assemble(("kept          ", "yellow"), terminal.shown(f"{named}: {one.reason}")))
+        named = " ".join(filter(None, (one.what, one.id, one.field)))
+        say(("kept          ", "yellow"), shown(f"{named}: {one.reason}"))
     note(f"{answer.count:,} {'would be ' if answer.dry_run else ''}taken back.")
     if answer.receipt is not None:
         note(f"Receipt {answer.receipt.id}: `rem erasures get` shows it.")
 
 
-@show.register
-def _(answer: Count, explain: bool = False) -> None:
-    say(f"{answer.count}")
-
-
-@show.register
-def _(answer: History, explain: bool = False) -> None:
-    for revision in answer.revisions:
-        say(_revision(revision))
-        for name, value in revision.before.items():
-            say(Text.assemble((f"{INDENT}{name} was ", "dim"), _value(plain(value))))
-
-
-@show.register
-def _(answer: Similarity, explain: bool = False) -> None:
+@show.register(Similarity)
+def _(answer: Any, explain: bool = False) -> None:
     say(f"{answer.cosine:.3f}")
 
 
 @show.register
-def _(answer: Zone, explain: bool = False) -> None:
-    say(terminal.shown(answer.timezone))
-
-
-@show.register
 def _(answer: Association, explain: bool = False) -> None:
-    say(f"{answer.source} —{terminal.shown(answer.type)} {answer.strength:.2f}→ {answer.target}")
+    say(f"{answer.source} —{shown(answer.type)} {answer.strength:.2f}→ {answer.target}")
 
 
 @show.register
-def _(answer: Neighbours, explain: bool = False) -> None:
-    for each in answer.related:
-        arrow = "→" if each.outgoing else "←"
-        say(Text(f"{arrow} {terminal.shown(each.type)} {each.strength:.2f}", style="bold"))
-        show_brief(each.memory)
-    if not answer.related:
-        note("Nothing is linked with it.")
+def _(answer: Related, explain: bool = False) -> None:
+    arrow = "→" if answer.outgoing else "←"
+    say(f"{arrow} {shown(answer.type)} {answer.strength:.2f}", style="bold")
+    show_brief(answer.memory)
 
 
 @show.register
-def _(answer: Noted, explain: bool = False) -> None:
+def _(answer: Revision, explain: bool = False) -> None:
+    when = f"{answer.version:>3}  {answer.at:%Y-%m-%d %H:%M}  "
+    say(when, shown(answer.verb), *by_whom(answer.actor, answer.reason), style="bold")
+    for name, value in answer.before.items():
+        say((f"{INDENT}{name} was ", "dim"), value_of(plain(value)))
+
+
+@show.register
+def _(answer: FeedbackGiven, explain: bool = False) -> None:
     say("Noted." if answer.useful else "Noted; sorry.")
 
 
@@ -171,13 +161,13 @@ def _(answer: Examination, explain: bool = False) -> None:
         mended = f", {each.repaired} mended" if each.repaired else ""
         state = "ok" if not each.problems else f"{each.problems} wrong{mended}"
         mark = ("✓ ", "green") if _sound(each) else ("✗ ", "red")
-        say(Text.assemble(mark, f"{each.check}: {state}", (f"  {each.detail}", "dim")))
+        say(mark, f"{each.check}: {state}", (f"  {each.detail}", "dim"))
     if not all(_sound(each) for each in answer.findings if each.check != EMBEDDER):
         note("Run `rem doctor --repair` to mend what can be mended.")
 
 
-@show.register
-def _(answer: Freed, explain: bool = False) -> None:
+@show.register(FreedSpace)
+def _(answer: Any, explain: bool = False) -> None:
     say(f"Compacted; {answer.bytes:,} bytes came free.")
 
 
@@ -203,14 +193,14 @@ def show_brief(record: MemoryRecord) -> None:
 
 def show_hit(rank: int, hit: Hit) -> None:
     """A hit: rank, score, date and speaker, then the text or the passage that matched."""
-    head = Text.assemble((f"{rank:>2}  ", "bold"), (f"{hit.score:+.2f}  ", "cyan"))
-    say(head.append_text(headline(hit.memory)))
+    say((f"{rank:>2}  ", "bold"), (f"{hit.score:+.2f}  ", "cyan"), headline(hit.memory))
     say(_body(hit.memory.text if len(hit.memory.text) <= MOST else _passage(hit)))
 
 
-def show_understood(understood: Understanding) -> None:
-    """What was read out of the question."""
-    say(Text(f"understood: {terminal.shown(told_of(understood))}", style="dim"))
+def by_whom(actor: str | None, reason: str | None) -> tuple[Part, Part]:
+    """Who did it and why, as the end of a line."""
+    why = f"  ({shown(reason)})" if reason else ""
+    return f"  by {shown(actor)}" if actor else "", (why, "dim")
 
 
 def told_of(understood: Understanding) -> str:
@@ -225,16 +215,14 @@ def told_of(understood: Understanding) -> str:
 
 def headline(record: MemoryRecord) -> Text:
     """When, who, what kind and which id."""
+    who = record.speaker or record.role
     line = Text(f"{record.happened_at:%Y-%m-%d}", style="green")
-    if record.speaker or record.role:
-        line.append(f"  {terminal.shown(record.speaker or record.role or '')}", style="bold")
-    line.append(f"  {record.kind}  {record.id}", style="dim")
-    return line
+    line.append(f"  {shown(who)}" if who else "", style="bold")
+    return line.append(f"  {record.kind}  {record.id}", style="dim")
 
 
-def _body(text: str) -> Text:
-    lines = terminal.shown(text).splitlines() or [""]
-    return Text("\n".join(f"{INDENT}{line}" for line in lines))
+def _body(text: str) -> str:
+    return "\n".join(f"{INDENT}{line}" for line in shown(text).splitlines() or [""])
 
 
 def _passage(hit: Hit) -> str:
@@ -243,7 +231,7 @@ def _passage(hit: Hit) -> str:
 
 
 def _short(text: str) -> str:
-    line = terminal.shown(" ".join(text.split()))
+    line = shown(" ".join(text.split()))
     return line if len(line) <= 80 else f"{line[:79]}…"
 
 
@@ -252,20 +240,6 @@ def _told(record: MemoryRecord) -> dict[str, Any]:
     return {n: v for n, v in data.items() if n != "text" and v not in (None, {})}  # type: ignore[union-attr]
 
 
-def _value(value: Any) -> str:
-    return terminal.shown(value if isinstance(value, str) else dumped(value))
-
-
-def _revision(revision: Revision) -> Text:
-    line = Text(f"{revision.version:>3}  ", style="bold")
-    line.append(f"{revision.at:%Y-%m-%d %H:%M}  {terminal.shown(revision.verb)}")
-    if revision.actor:
-        line.append(f"  by {terminal.shown(revision.actor)}")
-    if revision.reason:
-        line.append(f"  ({terminal.shown(revision.reason)})", style="dim")
-    return line
-
-
-def _counted(count: int, dry_run: bool, done: str) -> str:
-    noun = "memory" if count == 1 else "memories"
-    return f"{count:,} {noun} would be {done}." if dry_run else f"{count:,} {noun} {done}."
+def value_of(value: Any) -> str:
+    """A value as JSON has it; a text is itself."""
+    return shown(value if isinstance(value, str) else dumped(value))

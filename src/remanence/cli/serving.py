@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from remanence.cli.common import Database, Tenant, opening
-from remanence.cli.outcome import Form, guarded
-from remanence.operations.operation import Group
+from remanence.cli.common import Opening, command
 
 if TYPE_CHECKING:
+    from remanence.api.memory import Memory
     from remanence.config import Settings
-    from remanence.memory import Memory
 
 # The defaults that help shows are those of `Settings`, which is not loaded for it.
 Host = Annotated[
@@ -53,44 +51,36 @@ ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - no name to call
 _log = logging.getLogger("remanence")
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("serve", rich_help_panel=Group.CARE.value)(_serve)
-
-
-def _serve(
-    context: typer.Context,
+@command("database", "tenant")
+def serve(
+    asked: Opening,
     host: Host = None,
     port: Port = None,
     workers: Workers = None,
     tools: Tools = None,
     sample: Sample = False,
-    database: Database = None,
-    tenant: Tenant = None,
 ) -> None:
     """Serve the memory: REST, MCP, mem0's and OpenAI's dialects, on 127.0.0.1:8005.
 
     Without keys only this machine may call; `rem keys create` makes one.
     """
-    with guarded(Form.HUMAN):
-        gc.disable()  # until the server is up: all that is made before stays
-        _check_installed()
-        _one_thread_each()
-        given: dict[str, Any] = {"host": host, "port": port, "workers": workers, "tools": tools}
-        wanted = {name: value for name, value in given.items() if value is not None}
-        asked = opening(context, database, tenant)
-        _run(replace(asked.settings(), **wanted), sample)
+    gc.disable()  # until the server is up: all that is made before stays
+    _check_installed()
+    _one_thread_each()
+    given: dict[str, Any] = {"host": host, "port": port, "workers": workers, "tools": tools}
+    wanted = {name: value for name, value in given.items() if value is not None}
+    _run(replace(asked.settings(), **wanted), sample)
 
 
 def _run(settings: Settings, sample: bool) -> None:
-    from remanence.clock import SystemClock
+    from remanence.api.memory import Memory
+    from remanence.config.assembly.models import BY_WORDS, missing_model
     from remanence.errors import StoreUnavailable
-    from remanence.memory import Memory
+    from remanence.model.clock import SystemClock
     from remanence.server.access.keys import Keys
     from remanence.server.app import memory_settings
     from remanence.server.logs import set_up
     from remanence.server.serving import check_bind, check_shared, listen, serve, serve_many
-    from remanence.wiring.embedders import BY_WORDS, missing_model
 
     check_shared(settings)
     _check_address(settings.host)
@@ -101,7 +91,7 @@ def _run(settings: Settings, sample: bool) -> None:
         _wait(settings, error)
         return
     try:
-        keys = Keys(memory.parts.store, SystemClock())
+        keys = Keys(memory.parts.store.documents, SystemClock())
         check_bind(settings, keys)
         at = listen(settings)
         settings = replace(settings, port=at.getsockname()[1])
@@ -156,8 +146,8 @@ def _check_address(host: str) -> None:
 
 def welcome(settings: Settings, *, sample: bool = False, locked: bool = False) -> str:
     """What people read when the server starts; `locked`: calls need a key."""
+    from remanence.config.assembly.models import missing_model
     from remanence.version import __version__
-    from remanence.wiring.embedders import missing_model
 
     asked, whose = ("where+does+Ana+live", "")
     if sample:
@@ -208,7 +198,7 @@ def _check_installed() -> None:
 
     from remanence.errors import ConfigError
 
-    if find_spec("fastapi") is None or find_spec("uvicorn") is None:
+    if find_spec("starlette") is None or find_spec("uvicorn") is None:
         raise ConfigError(
             "The server is not installed: install the wheel with the extra `server`, e.g. "
             "`pip install 'dist/remanence-0.1.0-py3-none-any.whl[server]'`."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,9 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from remanence.cli import terminal
-from remanence.cli.common import AsJson, Database, Opening, Tenant, opening
-from remanence.cli.outcome import answer, form_of, guarded
-from remanence.operations.operation import Group
+from remanence.cli.common import Opening, command
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,50 +31,33 @@ class InForce:
     settings: tuple[Setting, ...]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("config", rich_help_panel=Group.CARE.value)(_config)
-
-
-def _config(
-    context: typer.Context,
+@command()
+def config(
+    asked: Opening,
     path: Annotated[bool, typer.Option("--path", help="only say which file is read")] = False,
-    as_json: AsJson = False,
-    database: Database = None,
-    tenant: Tenant = None,
 ) -> None:
     """Show the settings in force and where each came from."""
-    form = form_of(as_json)
-    with guarded(form):
-        found = in_force(opening(context, database, tenant))
-        answer(found, form, None, _show_path if path else _show)
+    found = in_force(asked)
+    asked.answer(found, _show_path if path else _show)
 
 
 def in_force(opened: Opening) -> InForce:
     """The settings a command would run under."""
-    from remanence.config import HELP, Settings, load_settings, shown
+    from remanence.config import HELP, Settings, origins, shown
 
-    given = {"database": opened.database, "tenant": opened.tenant}
-    settings = load_settings(given, file=opened.config)
-    file, origins = _origins(opened)
+    settings = opened.settings()
+    file, found = origins(file=opened.config)
+    found |= {name: "command line" for name, value in opened.given.items() if value}
     told = (
         Setting(
             name=each.name,
             value=_told(each.name, getattr(settings, each.name)),
-            origin=origins.get(each.name, "default"),
+            origin=found.get(each.name, "default"),
             help=HELP[each.name],
         )
         for each in fields(Settings)
     )
     return InForce(file=file, database=shown(settings.database_url), settings=tuple(told))
-
-
-def _origins(opened: Opening) -> tuple[Path | None, Mapping[str, str]]:
-    from remanence.config import origins
-
-    file, found = origins(file=opened.config)
-    given = {"database": opened.database, "tenant": opened.tenant}
-    return file, found | {name: "command line" for name, value in given.items() if value}
 
 
 def _told(name: str, value: Any) -> Any:

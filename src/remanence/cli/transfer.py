@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -16,14 +16,13 @@ from typer.core import TyperGroup
 
 from remanence.cli import terminal
 from remanence.cli.cleaning import admitting, cleaning
-from remanence.cli.common import AsJson, Database, Opening, Tenant, Yes, confirm, opening
-from remanence.cli.outcome import Form, answer, form_of, guarded
+from remanence.cli.common import Opening, OutputForm, Yes, command, confirm
+from remanence.cli.terminal import counted, progress
 from remanence.errors import InvalidInput, NotFound
-from remanence.operations.operation import Group
 
 if TYPE_CHECKING:
     from remanence.config import Settings
-    from remanence.transfer import ChatImported, Exported, GraphImported, Imported
+    from remanence.tools.transfer import ChatImported, Exported, Imported
 
 Target = Annotated[str, typer.Argument(metavar="FILE", help="the file to write; - is stdout")]
 Source = Annotated[str, typer.Argument(metavar="FILE", help="the file to read; - is stdin")]
@@ -42,15 +41,8 @@ IMPORT_HELP = (
 )
 
 
-class ChatFormat(StrEnum):
-    """Whose export a chat history is; the same words as `remanence.transfer.chat.Format`."""
-
-    AUTO = "auto"
-    CHATGPT = "chatgpt"
-    CLAUDE = "claude"
-    REMANENCE = "remanence"
-
-
+# Whose export a chat history is; the same words as `remanence.tools.transfer.chat.Format`.
+ChatFormat = StrEnum("ChatFormat", ["auto", "chatgpt", "claude", "remanence"])
 Chats = Annotated[
     str, typer.Argument(metavar="FILE", help="a .json or .zip file; - is stdin, JSON only")
 ]
@@ -84,165 +76,114 @@ class Restored:
     erased: int = 0
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command("export", rich_help_panel=Group.CARE.value)(_export)
-    imports = typer.Typer(cls=ImportGroup)
-    imports.command(DEFAULT)(_import)
-    imports.command("chat")(_import_chat)
-    imports.command("graph")(_import_graph)
-    app.add_typer(imports, name="import", help=IMPORT_HELP, rich_help_panel=Group.CARE.value)
-    app.command("restore", rich_help_panel=Group.CARE.value)(_restore)
+imports = typer.Typer(cls=ImportGroup, help=IMPORT_HELP)
 
 
-def _export(
-    context: typer.Context,
-    file: Target = "-",
-    overwrite: Overwrite = False,
-    as_json: AsJson = False,
-    database: Database = None,
-    tenant: Tenant = None,
-) -> None:
+@command()
+def export(asked: Opening, file: Target = "-", overwrite: Overwrite = False) -> None:
     """Write every memory, with history and links, and every document, as JSON lines."""
-    form = form_of(as_json)
-    with guarded(form):
-        if file != "-" and Path(file).exists() and not overwrite:
-            raise InvalidInput(f"{file} exists already; pass --overwrite to replace it.")
-        done = _exported(opening(context, database, tenant), file)
-        told = f"{_carried(done)} written."
-        _finish(done, form if file != "-" else Form.HUMAN, told)
+    if file != "-" and Path(file).exists() and not overwrite:
+        raise InvalidInput(f"{file} exists already; pass --overwrite to replace it.")
+    from remanence.tools.transfer import export_memory
+
+    with (
+        asked.memory(create=False) as memory,
+        _written(file) as target,
+        progress("export") as report,
+    ):
+        done = export_memory(memory, target, report)
+    told = f"{_carried(done)} written."
+    _finish(asked if file != "-" else replace(asked, form=OutputForm.HUMAN), done, told)
 
 
-def _import(
-    context: typer.Context,
-    file: Source = "-",
-    as_json: AsJson = False,
-    database: Database = None,
-    tenant: Tenant = None,
-) -> None:
+@imports.command(DEFAULT)
+@command()
+def _import(asked: Opening, file: Source = "-") -> None:
     """Read an export; what is here already is passed over, so it can be run again."""
-    form = form_of(as_json)
-    with guarded(form):
-        done = _imported(opening(context, database, tenant), file)
-        here = _counted(done.skipped, "memory", "memories")
-        told = f"{_carried(done)} read; {here} and "
-        told += f"{_counted(done.kept, 'document', 'documents')} were here already."
-        _finish(done, form, told)
+    from remanence.tools.transfer import import_memory
+
+    with _read(file) as source, asked.memory() as memory, progress("import") as report:
+        done = import_memory(memory, source, report, admit=admitting(memory.settings))
+    here = counted(done.skipped, "memory", "memories")
+    told = f"{_carried(done)} read; {here} and "
+    told += f"{counted(done.kept, 'document', 'documents')} were here already."
+    _finish(asked, done, told)
 
 
+@imports.command("chat")
+@command()
 def _import_chat(
-    context: typer.Context,
+    asked: Opening,
     file: Chats = "-",
-    format: Whose = ChatFormat.AUTO,
+    format: Whose = ChatFormat.auto,
     user: User = None,
     agent: AgentId = None,
     summarise: Summarise = False,
     dry_run: DryRun = False,
-    as_json: AsJson = False,
-    database: Database = None,
-    tenant: Tenant = None,
 ) -> None:
     """Read the chats of ChatGPT, Claude or your own JSON; only what is not here yet is added."""
-    form = form_of(as_json)
-    with guarded(form):
-        opened = opening(context, database, tenant)
-        given = {"format": format.value, "user_id": user, "agent_id": agent}
-        done = _chats_imported(opened, file, given | {"summarise": summarise, "dry_run": dry_run})
-        _finish(done, form, _told(done))
+    from remanence.tools.transfer import import_chat
+
+    if dry_run and not _is_there(asked):
+        asked = replace(asked, database=":memory:")
+    named: AbstractContextManager[Any] = nullcontext(Path(file))
+    with (
+        _read(file) if file == "-" else named as source,
+        asked.memory() as memory,
+        progress("import") as report,
+    ):
+        done = import_chat(
+            memory,
+            source,
+            format=format.value,
+            user_id=user,
+            agent_id=agent,
+            summarise=summarise,
+            dry_run=dry_run,
+            progress=report,
+            clean=cleaning("message", memory.settings),
+        )
+    _finish(asked, done, _told(done))
 
 
+@imports.command("graph")
+@command()
 def _import_graph(
-    context: typer.Context,
-    file: Source = "-",
-    user: User = None,
-    agent: AgentId = None,
-    as_json: AsJson = False,
-    database: Database = None,
-    tenant: Tenant = None,
+    asked: Opening, file: Source = "-", user: User = None, agent: AgentId = None
 ) -> None:
     """Read the graph that the reference MCP memory server keeps; it can be run again."""
-    form = form_of(as_json)
-    with guarded(form):
-        done = _graph_imported(opening(context, database, tenant), file, user, agent)
-        told = f"{_counted(done.entities, 'entity', 'entities')}, "
-        told += f"{_counted(done.observations, 'observation', 'observations')} and "
-        _finish(done, form, f"{told}{_counted(done.relations, 'relation', 'relations')} read.")
+    from remanence.tools.transfer import import_graph
 
-
-def _graph_imported(
-    opened: Opening, file: str, user: str | None, agent: str | None
-) -> GraphImported:
-    from remanence.transfer import import_graph
-
-    with _read(file) as source, opened.memory() as memory:
+    with _read(file) as source, asked.memory() as memory:
         clean = cleaning("graph line", memory.settings)
-        return import_graph(memory, source, user_id=user, agent_id=agent, clean=clean)
+        done = import_graph(memory, source, user_id=user, agent_id=agent, clean=clean)
+    told = f"{counted(done.entities, 'entity', 'entities')}, "
+    told += f"{counted(done.observations, 'observation', 'observations')} and "
+    _finish(asked, done, f"{told}{counted(done.relations, 'relation', 'relations')} read.")
 
 
-def _restore(
-    context: typer.Context,
-    backup: Copy,
-    receipts: Receipts = None,
-    yes: Yes = False,
-    as_json: AsJson = False,
-    database: Database = None,
-    tenant: Tenant = None,
-) -> None:
+@command()
+def restore(asked: Opening, backup: Copy, receipts: Receipts = None, yes: Yes = False) -> None:
     """Put a backup in the place of the database, after checking that it is whole.
 
     What was erased from the database since is not brought back.
     """
-    form = form_of(as_json)
-    with guarded(form):
-        settings = opening(context, database, tenant).settings()
-        target = _target(settings)
-        _check_backup(backup)
-        if not yes and (_is_server(settings) or Path(target).exists()):
-            confirm(f"Replace {target}, with all it holds?")
-        erased = _put_back(backup, settings, receipts)
-        less = f", less {erased:,} memories that were erased since" if erased else ""
-        told = f"{target} holds what {backup} held{less}."
-        _finish(Restored(path=target, erased=erased), form, told)
+    from remanence.config.assembly import is_server, restore_store
 
-
-def _exported(opened: Opening, file: str) -> Exported:
-    from remanence.cli.progress import progress
-    from remanence.transfer import export_memory
-
-    with (
-        opened.memory(create=False) as memory,
-        _written(file) as target,
-        progress("export") as report,
-    ):
-        return export_memory(memory, target, report)
-
-
-def _imported(opened: Opening, file: str) -> Imported:
-    from remanence.cli.progress import progress
-    from remanence.transfer import import_memory
-
-    with _read(file) as source, opened.memory() as memory, progress("import") as report:
-        return import_memory(memory, source, report, admit=admitting(memory.settings))
-
-
-def _chats_imported(opened: Opening, file: str, given: Mapping[str, Any]) -> ChatImported:
-    from remanence.cli.progress import progress
-    from remanence.transfer import import_chat
-
-    if given["dry_run"] and not _is_there(opened):
-        opened = replace(opened, database=":memory:")
-    named: AbstractContextManager[Any] = nullcontext(Path(file))
-    with (
-        _read(file) if file == "-" else named as source,
-        opened.memory() as memory,
-        progress("import") as report,
-    ):
-        clean = cleaning("message", memory.settings)
-        return import_chat(memory, source, progress=report, clean=clean, **given)
+    settings = asked.settings()
+    target = _target(settings)
+    if not backup.is_file():
+        raise NotFound(f"There is no backup at {backup}; check the path.")
+    if not yes and (is_server(settings.database_url) or Path(target).exists()):
+        confirm(f"Replace {target}, with all it holds?")
+    erased = restore_store(backup, settings, receipts)
+    less = f", less {erased:,} memories that were erased since" if erased else ""
+    told = f"{target} holds what {backup} held{less}."
+    _finish(asked, Restored(path=target, erased=erased), told)
 
 
 def _is_there(opened: Opening) -> bool:
-    from remanence.wiring import check_there
+    from remanence.config.assembly import check_there
 
     try:
         check_there(opened.settings().database_url)
@@ -252,19 +193,19 @@ def _is_there(opened: Opening) -> bool:
 
 
 def _carried(done: Exported | Imported) -> str:
-    memories = _counted(done.memories, "memory", "memories")
-    links = _counted(done.associations, "association", "associations")
-    claims = _counted(done.claims, "claim", "claims")
-    return f"{memories}, {links}, {claims} and {_counted(done.documents, 'document', 'documents')}"
+    memories = counted(done.memories, "memory", "memories")
+    links = counted(done.associations, "association", "associations")
+    claims = counted(done.claims, "claim", "claims")
+    return f"{memories}, {links}, {claims} and {counted(done.documents, 'document', 'documents')}"
 
 
 def _told(done: ChatImported) -> str:
     would = "would be " if done.dry_run else ""
-    messages = _counted(done.messages, "message", "messages")
-    told = f"{messages} of {_counted(done.conversations, 'conversation', 'conversations')} "
-    told += f"{would}read; {_counted(done.present, 'was', 'were')} here already."
+    messages = counted(done.messages, "message", "messages")
+    told = f"{messages} of {counted(done.conversations, 'conversation', 'conversations')} "
+    told += f"{would}read; {counted(done.present, 'was', 'were')} here already."
     if done.summaries:
-        told += f" {_counted(done.summaries, 'summary', 'summaries')} made."
+        told += f" {counted(done.summaries, 'summary', 'summaries')} made."
     if done.skipped:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in done.skipped.items())
         told += f" Passed over: {reasons}.{_first(done)}"
@@ -281,38 +222,17 @@ def _first(done: ChatImported) -> str:
     return f" The first {one.reason}: {f'{named}: ' if named else ''}{one.detail}"
 
 
-def _counted(count: int, one: str, many: str) -> str:
-    return f"{count:,} {one if count == 1 else many}"
-
-
 def _target(settings: Settings) -> str:
     """How to speak of the database that is replaced."""
     from remanence.config import shown
-    from remanence.wiring import MEMORY, database_path
+    from remanence.config.assembly import MEMORY, database_path, is_server
 
-    if _is_server(settings):
+    if is_server(settings.database_url):
         return shown(settings.database_url)
     path = database_path(settings.database_url)
     if path == MEMORY:
         raise InvalidInput("A memory that lives in RAM cannot be restored; name a file with --db.")
     return path
-
-
-def _is_server(settings: Settings) -> bool:
-    from remanence.wiring import is_server
-
-    return is_server(settings.database_url)
-
-
-def _check_backup(backup: Path) -> None:
-    if not backup.is_file():
-        raise NotFound(f"There is no backup at {backup}; check the path.")
-
-
-def _put_back(backup: Path, settings: Settings, receipts: Path | None) -> int:
-    from remanence.wiring import restore_store
-
-    return restore_store(backup, settings, receipts)
 
 
 @contextmanager
@@ -344,11 +264,11 @@ def _read(file: str) -> Iterator[BinaryIO]:
         yield sys.stdin.buffer
 
 
-def _finish(done: Any, form: Form, told: str) -> None:
+def _finish(asked: Opening, done: Any, told: str) -> None:
     """The data of an export may be on stdout, so what is told to people goes to stderr."""
-    answer(done, form, None, lambda _: _say(told))
 
+    def say(_: Any) -> None:
+        console = terminal.stderr()
+        console.print(terminal.shown(told), soft_wrap=not console.is_terminal)
 
-def _say(told: str) -> None:
-    console = terminal.stderr()
-    console.print(terminal.shown(told), soft_wrap=not console.is_terminal)
+    asked.answer(done, say)

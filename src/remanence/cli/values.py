@@ -1,16 +1,20 @@
-"""From what a shell hands over to values: stdin, files, dates, KEY=VALUE pairs."""
+"""From an operation's request to the parameters of a command, and from texts back to values."""
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import MISSING
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin
 
 import typer
 
+from remanence.api.verb import AnyVerb, Parameter
 from remanence.errors import InvalidInput
 
 # The longest text a setting allows, at four bytes a character.
@@ -111,11 +115,8 @@ def _pair(what: str, text: str) -> Mapping[str, Any]:
 
 def _scalar(value: str) -> Any:
     """Numbers, booleans, null and quoted texts as JSON has them; anything else is text."""
-    try:
-        read = json.loads(value, parse_constant=lambda word: word)
-    except (ValueError, RecursionError):
-        return value
-    return read if not isinstance(read, list | dict) else value
+    read = json_or_text(value)
+    return value if isinstance(read, list | dict) else read
 
 
 def _file_bytes(path: Path) -> bytes:
@@ -127,3 +128,102 @@ def _file_bytes(path: Path) -> bytes:
     if len(data) > MOST_BYTES:
         raise InvalidInput(f"{path} is larger than {MOST_BYTES:,} bytes; split it.")
     return data
+
+
+MOMENT = "DATE"
+PAIR = "KEY=VALUE"
+
+
+def parameters(operation: AnyVerb) -> list[inspect.Parameter]:
+    """One parameter per field of the request: arguments first, then options."""
+    wanted = sorted(operation.parameters, key=lambda each: not each.argument)
+    return [_parameter(each, _bare(each.kind)) for each in wanted]
+
+
+def request_of(operation: AnyVerb, given: Mapping[str, Any]) -> Any:
+    """The request that the values of a command line make."""
+    read = {
+        each.name: _value(each, _bare(each.kind), given[each.name]) for each in operation.parameters
+    }
+    return operation.request(**read)
+
+
+def _parameter(each: Parameter, hint: Any) -> inspect.Parameter:
+    make = _argument if each.argument else _option
+    return inspect.Parameter(
+        each.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=make(each, hint),
+        annotation=_shell_type(each, hint),
+    )
+
+
+def _argument(each: Parameter, hint: Any) -> Any:
+    optional = each.says.piped or each.default is not MISSING
+    name = "FILE" if _holds_objects(hint) else each.name.upper()
+    about = each.says.help
+    if each.says.piped:
+        about = f"{about}; stdin when left out or -"
+    return typer.Argument(None if optional else ..., metavar=name, help=about, show_default=False)
+
+
+def _option(each: Parameter, hint: Any) -> Any:
+    default = ... if each.default is MISSING else each.default
+    shown = default not in (None, ..., ()) and hint is not bool
+    holds_pairs = get_origin(hint) is Mapping
+    return typer.Option(
+        list(default) if isinstance(default, tuple) else default,
+        *each.flags,
+        help=f"{each.says.help}; or a JSON object" if holds_pairs else str(each.says.help),
+        metavar=PAIR if holds_pairs else MOMENT if hint is datetime else None,
+        show_default=shown,
+        rich_help_panel="Scope" if each.name in SCOPE else None,
+    )
+
+
+SCOPE = ("user_id", "agent_id", "session_id", "include_shared", "all_users")
+
+
+def _shell_type(each: Parameter, hint: Any) -> Any:
+    if hint is datetime or each.says.json or _holds_objects(hint):
+        return str | None if each.default is None or each.says.piped else str
+    if get_origin(hint) in (tuple, Mapping):
+        return list[str] | None
+    optional = each.default is None or each.says.piped
+    return hint | None if optional else hint
+
+
+def _value(each: Parameter, hint: Any, given: Any) -> Any:
+    if given is None and each.default not in (MISSING, ()):
+        return each.default
+    if _holds_objects(hint):
+        return objects(each.name, given)
+    if get_origin(hint) is Mapping:
+        return pairs(each.name, given or ())
+    if get_origin(hint) is tuple:
+        return tuple(given or ())
+    if hint is datetime:
+        return None if given is None else moment(each.name, given)
+    if each.says.json:
+        return json_or_text(str(_piped(each, given)))
+    if hint is Path:
+        return Path(given)
+    return _piped(each, given)
+
+
+def _piped(each: Parameter, given: Any) -> Any:
+    if not each.says.piped:
+        return given
+    wanted = given == "-" or (given is None and each.argument)
+    return piped_text(each.name) if wanted else given
+
+
+def _holds_objects(hint: Any) -> bool:
+    return get_origin(hint) is tuple and get_origin(get_args(hint)[0]) is Mapping
+
+
+def _bare(hint: Any) -> Any:
+    """The type without its `| None`."""
+    if not isinstance(hint, UnionType):
+        return hint
+    return next(each for each in get_args(hint) if each is not type(None))

@@ -5,19 +5,18 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from remanence.cli import terminal
-from remanence.cli.common import PANEL, AsJson, Database, Opening, opening
-from remanence.cli.outcome import FAILED, Form, answer, form_of, guarded
-from remanence.operations.operation import Group
+from remanence.cli.common import PANEL, Opening, command
+from remanence.cli.terminal import note
 
 if TYPE_CHECKING:
-    from remanence.memory import Memory
-    from remanence.sleep.schedule import Outcome, SleepRunner, Worker
+    from remanence.api.memory import Memory
+    from remanence.consolidation.schedules.worker import ServedMoment, SleepRunner, Worker
 
 ALL = "all"
 _OPEN = 16  # memories of other tenants that stay open between their runs
@@ -37,47 +36,28 @@ Tenant = Annotated[
 class Report:
     """What one look found to do."""
 
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[ServedMoment, ...]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("worker", rich_help_panel=Group.CARE.value)(_worker)
-
-
-def _worker(
-    context: typer.Context,
-    once: Once = False,
-    every: Every = _EVERY_S,
-    as_json: AsJson = False,
-    database: Database = None,
-    tenant: Tenant = None,
-) -> None:
+@command(tenant=Tenant)
+def worker(asked: Opening, once: Once = False, every: Every = _EVERY_S) -> bool:
     """Sleep on schedule: consolidate, forget, compress and tidy up whenever that is due.
 
     Any number of workers may share a database; each due moment is served by one of them.
     """
-    form = form_of(as_json)
-    asked = opening(context, database, tenant)
     everybody = asked.tenant == ALL
     if everybody:
-        asked = Opening(database=asked.database, config=asked.config)
-    with guarded(form), ExitStack() as stack:
+        asked = replace(asked, tenant=None)
+    with ExitStack() as stack:
         memory = stack.enter_context(asked.memory(create=False))
         crew = stack.enter_context(_Crew(asked, memory))
-        worker = crew.worker(everybody, None if once else form)
+        worker = crew.worker(everybody, told=not once)
         with _stopped_by_signals(worker):
             if not once:
                 worker.run(every)
-                return
-            failed = _look(worker, form)
-    if failed:
-        raise typer.Exit(FAILED)
-
-
-def _look(worker: Worker, form: Form) -> bool:
-    report = Report(outcomes=tuple(worker.tick()))
-    answer(report, form, None, _show)
+                return False
+            report = Report(outcomes=tuple(worker.tick()))
+    asked.answer(report, _show)
     return any(one.error is not None for one in report.outcomes)
 
 
@@ -96,36 +76,33 @@ class _Crew:
         while self._others:
             self._others.popitem()[1].close()
 
-    def worker(self, everybody: bool, told: Form | None) -> Worker:
+    def worker(self, everybody: bool, *, told: bool) -> Worker:
         """A worker on the memory's store, for its tenant or all."""
-        from remanence.sleep.schedule import Worker
+        from remanence.consolidation.schedules.worker import Worker
 
         store, own = self._memory.parts.store, [self._memory.tenant]
 
         def tenants() -> Sequence[str]:
-            return store.tenants() if everybody else own
+            return store.upkeep.tenants() if everybody else own
 
-        def tell(outcome: Outcome) -> None:
-            if told is not None:
-                answer(outcome, told, None, _show_one)
+        def tell(outcome: ServedMoment) -> None:
+            if told:
+                self._opened.answer(outcome, _show_one)
 
         return Worker(store, self._runner, tenants=tenants, tell=tell)
 
     def _runner(self, tenant: str) -> SleepRunner:
-        from remanence.memory.nights import runner_of
+        from remanence.api.service.memory import runner_of
 
-        return runner_of(self._of(tenant))
+        return runner_of(self._of(tenant).service)
 
     def _of(self, tenant: str) -> Memory:
-        from remanence.memory import Memory
-
         if tenant == self._memory.tenant:
             return self._memory
         if tenant not in self._others:
             while len(self._others) >= _OPEN:
                 self._others.pop(next(iter(self._others))).close()
-            asked = self._opened
-            self._others[tenant] = Memory(asked.database, tenant=tenant, config=asked.config)
+            self._others[tenant] = replace(self._opened, tenant=tenant).memory()
         return self._others[tenant]
 
 
@@ -146,19 +123,17 @@ def _stopped_by_signals(worker: Worker) -> Iterator[None]:
 
 
 def _show(report: Report) -> None:
-    from remanence.cli.screens import note
-
     for outcome in report.outcomes:
         _show_one(outcome)
     if not report.outcomes:
         note("Nothing is due.")
 
 
-def _show_one(outcome: Outcome) -> None:
+def _show_one(outcome: ServedMoment) -> None:
     terminal.write_line(terminal.shown(_line(outcome)))
 
 
-def _line(outcome: Outcome) -> str:
+def _line(outcome: ServedMoment) -> str:
     done = "; ".join(
         f"{run.step} {', '.join(f'{name} {n:,}' for name, n in run.counts.items()) or 'nothing'}"
         for run in outcome.runs

@@ -1,4 +1,4 @@
-"""Settings: arguments › environment › YAML or TOML file › defaults. Nothing else reads either."""
+"""Settings (arguments › environment › file › defaults), and the assembly by which they are met."""
 
 from remanence.config.loading import (
     CONFIG_FILES,

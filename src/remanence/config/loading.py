@@ -185,8 +185,13 @@ def _flattened(data: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any
     return found
 
 
+@cache
+def _types() -> dict[str, Any]:
+    return get_type_hints(Settings)
+
+
 def _typed(name: str, value: Any) -> Any:
-    wanted = get_type_hints(Settings)[name]
+    wanted = _types()[name]
     try:
         if _lossy(wanted, value):
             raise TypeError

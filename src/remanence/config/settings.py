@@ -7,184 +7,146 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import Field, dataclass, field, fields
 from datetime import tzinfo
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 
-from remanence.config.keys import SHORTEST_KEY, accepted_key, key_in
 from remanence.errors import ConfigError, InvalidInput
 from remanence.model.block import block_label, block_limit
 from remanence.model.sleep import ForgetPolicy, SleepPolicy
-from remanence.zones import zone_of
+from remanence.model.system.files import RIGHTS_ARE_MODES
+from remanence.model.zones import zone_of
 
+SHORTEST_KEY = 16
+_MOST_BYTES = 4096
+_HOW = "make one with `openssl rand -base64 32`"
 TLS_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+
+
+def setting(
+    default: Any,
+    *,
+    within: tuple[float, float] | None = None,
+    among: tuple[str, ...] = (),
+    secret: bool = False,
+) -> Any:
+    """What a setting is by default and what it may be; one that is `secret` is never printed."""
+    may_be = {"within": within, "among": among}
+    return field(default=default, repr=not secret, metadata=may_be)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Every setting with its default; `docs/settings.md` is made from this table."""
 
-    database: str = field(default="", repr=False)
+    database: str = setting("", secret=True)
     tenant: str = "default"
     timezone: str = "UTC"
     embedder: str = "all-MiniLM-L6-v2"
-    embedder_url: str = field(default="", repr=False)
-    embedder_key: str = field(default="", repr=False)
-    pool_size: int = 4
-    pool_overflow: int = 4
-    server_timeout_s: float = 10.0
-    statement_timeout_s: float = 30.0
-    tls: str = "prefer"
-    migrate: str = "auto"
-    index: str = "auto"
-    index_url: str = field(default="", repr=False)
-    index_key: str = field(default="", repr=False)
-    index_timeout_s: float = 2.0
-    index_replicas: int = 2
-    index_shards: int = 0
-    cache_url: str = field(default="", repr=False)
-    cache_ttl_s: float = 60.0
-    session_ttl_s: float = 86_400.0
-    min_trust: float = 0.0
-    window_messages: int = 40
-    window_tokens: int = 3_000
+    embedder_url: str = setting("", secret=True)
+    embedder_key: str = setting("", secret=True)
+    pool_size: int = setting(4, within=(1, 1000))
+    pool_overflow: int = setting(4, within=(0, 1000))
+    server_timeout_s: float = setting(10.0, within=(0.1, 3600))
+    statement_timeout_s: float = setting(30.0, within=(0.1, 86_400))
+    tls: str = setting("prefer", among=TLS_MODES)
+    migrate: str = setting("auto", among=("auto", "manual"))
+    index: str = setting("auto", among=("auto", "bits", "pgvector", "qdrant", "chroma"))
+    index_url: str = setting("", secret=True)
+    index_key: str = setting("", secret=True)
+    index_timeout_s: float = setting(2.0, within=(0.05, 600))
+    index_replicas: int = setting(2, within=(1, 16))
+    index_shards: int = setting(0, within=(0, 1024))
+    cache_url: str = setting("", secret=True)
+    cache_ttl_s: float = setting(60.0, within=(0.1, 86_400))
+    session_ttl_s: float = setting(86_400.0, within=(1, 366 * 86_400))
+    min_trust: float = setting(0.0, within=(0, 1))
+    window_messages: int = setting(40, within=(2, 10_000))
+    window_tokens: int = setting(3_000, within=(50, 10_000_000))
     core_blocks: str = "persona=2048 human=2048 system=1024"
     extract_entities: bool = True
     infer_relations: bool = True
-    name_finder: str = "rules"
+    name_finder: str = setting("rules", among=("rules", "spacy"))
     single_predicates: str = ""
-    llm_url: str = field(default="", repr=False)
+    llm_url: str = setting("", secret=True)
     llm_model: str = ""
-    llm_key: str = field(default="", repr=False)
-    llm_timeout_s: float = 120.0
-    device: str = "cpu"
-    threads: int = 0
+    llm_key: str = setting("", secret=True)
+    llm_timeout_s: float = setting(120.0, within=(0.1, 3600))
+    device: str = setting("cpu", among=("cpu", "cuda", "auto"))
+    threads: int = setting(0, within=(0, 1024))
     cache: str = ""
     index_path: str = ""
-    max_memory_mb: float = 90.0
-    durability: str = "full"
-    encryption_key: str = field(default="", repr=False)
+    max_memory_mb: float = setting(90.0, within=(8, 1_000_000))
+    durability: str = setting("full", among=("full", "normal"))
+    encryption_key: str = setting("", secret=True)
     encryption_key_file: str = ""
-    busy_timeout_s: float = 10.0
-    max_text: int = 1_000_000
-    max_memories: int = 0
-    max_bytes: int = 0
-    importance_weight: float = 0.2
-    recency_weight: float = 0.3
-    decay: float = 0.95
-    time_weight: float = 0.1
+    busy_timeout_s: float = setting(10.0, within=(0, 3600))
+    max_text: int = setting(1_000_000, within=(1, 10_000_000))
+    max_memories: int = setting(0, within=(0, 10**15))
+    max_bytes: int = setting(0, within=(0, 10**18))
+    importance_weight: float = setting(0.2, within=(0, 100))
+    recency_weight: float = setting(0.3, within=(0, 100))
+    decay: float = setting(0.95, within=(0, 1))
+    time_weight: float = setting(0.1, within=(0, 100))
     ranker: str = ""
     background: bool = False
-    idle_s: float = 60.0
-    sleep_cap: float = 0.02
-    merge_alike: float = 0.85
-    merge_days: float = 30.0
-    forget_floor: float = 0.1
-    forget_importance: float = 0.1
-    forget_after_days: float = 30.0
-    forget_uses: int = 2
+    idle_s: float = setting(60.0, within=(0, 86_400))
+    sleep_cap: float = setting(0.02, within=(0, 1))
+    merge_alike: float = setting(0.85, within=(0, 1))
+    merge_days: float = setting(30.0, within=(0, 36_500))
+    forget_floor: float = setting(0.1, within=(0, 1))
+    forget_importance: float = setting(0.1, within=(0, 1))
+    forget_after_days: float = setting(30.0, within=(0, 36_500))
+    forget_uses: int = setting(2, within=(0, 1_000_000))
     forget_active_days: bool = False
-    erase_after_days: float = 0.0
-    cool_after_days: float = 90.0
-    cold_after_days: float = 365.0
-    text_codec: str = "zstd"
+    erase_after_days: float = setting(0.0, within=(0, 36_500))
+    cool_after_days: float = setting(90.0, within=(0, 36_500))
+    cold_after_days: float = setting(365.0, within=(0, 36_500))
+    text_codec: str = setting("zstd", among=("zstd", "lz4", "snappy"))
     host: str = "127.0.0.1"
-    port: int = 8005
-    workers: int = 1
-    calls: int = 2
-    call_timeout_s: float = 30.0
+    port: int = setting(8005, within=(0, 65_535))
+    workers: int = setting(1, within=(1, 256))
+    calls: int = setting(2, within=(1, 256))
+    call_timeout_s: float = setting(30.0, within=(0, 86_400))
     hosts: str = ""
     origins: str = ""
-    max_body_mb: float = 10.0
-    max_import_mb: float = 1_000.0
-    rate_limit: int = 12_000
-    connections: int = 1_000
-    connections_per_address: int = 250
+    max_body_mb: float = setting(10.0, within=(0.001, 10_000))
+    max_import_mb: float = setting(1_000.0, within=(0.001, 1_000_000))
+    rate_limit: int = setting(12_000, within=(0, 10_000_000))
+    connections: int = setting(1_000, within=(4, 100_000))
+    connections_per_address: int = setting(250, within=(1, 100_000))
     trusted_proxies: str = ""
-    head_timeout_s: float = 10.0
-    body_timeout_s: float = 30.0
-    send_timeout_s: float = 60.0
-    bodies_mb: float = 256.0
-    exports: int = 8
-    imports: int = 8
-    wrong_keys: int = 10
+    head_timeout_s: float = setting(10.0, within=(0.1, 3600))
+    body_timeout_s: float = setting(30.0, within=(0.1, 3600))
+    send_timeout_s: float = setting(60.0, within=(0.1, 3600))
+    bodies_mb: float = setting(256.0, within=(1, 1_000_000))
+    exports: int = setting(8, within=(1, 1_000))
+    imports: int = setting(8, within=(1, 1_000))
+    wrong_keys: int = setting(10, within=(1, 1_000_000))
     redact: str = ""
     jwt_issuer: str = ""
     jwt_audience: str = ""
     jwt_keys: str = ""
     jwt_tenant: str = "tenant"
-    upstream_url: str = field(default="", repr=False)
-    upstream_key: str = field(default="", repr=False)
-    proxy_tokens: int = 1_000
-    tools: str = "default"
-    log_format: str = "text"
+    upstream_url: str = setting("", secret=True)
+    upstream_key: str = setting("", secret=True)
+    proxy_tokens: int = setting(1_000, within=(50, 1_000_000))
+    tools: str = setting("default", among=("default", "graph", "full"))
+    log_format: str = setting("text", among=("text", "json"))
     otel_endpoint: str = ""
 
     def __post_init__(self) -> None:
-        self.zone  # noqa: B018 - a zone that nobody knows is refused here
-        _choice("device", self.device, ("cpu", "cuda", "auto"))
-        _choice("tls", self.tls, TLS_MODES)
-        _choice("migrate", self.migrate, ("auto", "manual"))
-        _choice("index", self.index, ("auto", "bits", "pgvector", "qdrant", "chroma"))
-        _between("pool_size", self.pool_size, 1, 1000)
-        _between("pool_overflow", self.pool_overflow, 0, 1000)
-        _between("server_timeout_s", self.server_timeout_s, 0.1, 3600)
-        _between("statement_timeout_s", self.statement_timeout_s, 0.1, 86_400)
-        _between("index_timeout_s", self.index_timeout_s, 0.05, 600)
-        _between("index_replicas", self.index_replicas, 1, 16)
-        _between("index_shards", self.index_shards, 0, 1024)
-        _between("cache_ttl_s", self.cache_ttl_s, 0.1, 86_400)
-        _between("session_ttl_s", self.session_ttl_s, 1, 366 * 86_400)
-        _between("min_trust", self.min_trust, 0, 1)
-        _between("window_messages", self.window_messages, 2, 10_000)
-        _between("window_tokens", self.window_tokens, 50, 10_000_000)
-        _between("llm_timeout_s", self.llm_timeout_s, 0.1, 3600)
-        self.block_limits  # noqa: B018 - a setting that cannot be read is refused here
-        _choice("name_finder", self.name_finder, ("rules", "spacy"))
-        _choice("durability", self.durability, ("full", "normal"))
+        self.zone, self.block_limits  # noqa: B018 - what cannot be read is refused here
+        for each in fields(self):
+            _check(each, getattr(self, each.name))
         if self.encryption_key and self.encryption_key_file:
             raise ConfigError("Give encryption_key or encryption_key_file, not both.")
         if self.encryption_key:
             accepted_key(self.encryption_key)
-        _between("max_memory_mb", self.max_memory_mb, 8, 1_000_000)
-        _between("busy_timeout_s", self.busy_timeout_s, 0, 3600)
-        _between("threads", self.threads, 0, 1024)
-        _between("max_text", self.max_text, 1, 10_000_000)
-        _between("max_memories", self.max_memories, 0, 10**15)
-        _between("max_bytes", self.max_bytes, 0, 10**18)
-        _between("decay", self.decay, 0, 1)
-        for name in ("importance_weight", "recency_weight", "time_weight"):
-            _between(name, getattr(self, name), 0, 100)
-        _choice("text_codec", self.text_codec, ("zstd", "lz4", "snappy"))
-        for name in ("sleep_cap", "merge_alike", "forget_floor", "forget_importance"):
-            _between(name, getattr(self, name), 0, 1)
-        for name in ("merge_days", "forget_after_days", "erase_after_days"):
-            _between(name, getattr(self, name), 0, 36_500)
-        for name in ("cool_after_days", "cold_after_days"):
-            _between(name, getattr(self, name), 0, 36_500)
-        _between("forget_uses", self.forget_uses, 0, 1_000_000)
-        _between("idle_s", self.idle_s, 0, 86_400)
-        _between("port", self.port, 0, 65_535)
-        _between("workers", self.workers, 1, 256)
-        _between("calls", self.calls, 1, 256)
-        _between("call_timeout_s", self.call_timeout_s, 0, 86_400)
-        _between("max_body_mb", self.max_body_mb, 0.001, 10_000)
-        _between("max_import_mb", self.max_import_mb, 0.001, 1_000_000)
-        _between("rate_limit", self.rate_limit, 0, 10_000_000)
-        _between("connections", self.connections, 4, 100_000)
-        _between("connections_per_address", self.connections_per_address, 1, 100_000)
-        for name in ("head_timeout_s", "body_timeout_s", "send_timeout_s"):
-            _between(name, getattr(self, name), 0.1, 3600)
-        _between("bodies_mb", self.bodies_mb, 1, 1_000_000)
-        _between("exports", self.exports, 1, 1_000)
-        _between("imports", self.imports, 1, 1_000)
-        _between("wrong_keys", self.wrong_keys, 1, 1_000_000)
-        _between("proxy_tokens", self.proxy_tokens, 50, 1_000_000)
-        _choice("tools", self.tools, ("default", "graph", "full"))
-        _choice("log_format", self.log_format, ("text", "json"))
 
     @property
     def database_url(self) -> str:
@@ -391,11 +353,36 @@ HELP: Mapping[str, str] = {
 }
 
 
-def _choice(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise ConfigError(f"{name} must be one of {', '.join(known)}; got {value!r}.")
-
-
-def _between(name: str, value: float, low: float, high: float) -> None:
+def _check(each: Field[Any], value: Any) -> None:
+    low, high = each.metadata.get("within") or (value, value)
     if not low <= value <= high:
-        raise ConfigError(f"{name} must lie between {low} and {high}; got {value!r}.")
+        raise ConfigError(f"{each.name} must lie between {low} and {high}; got {value!r}.")
+    known = each.metadata.get("among")
+    if known and value not in known:
+        raise ConfigError(f"{each.name} must be one of {', '.join(known)}; got {value!r}.")
+
+
+def accepted_key(key: str, where: str = "encryption_key") -> str:
+    """The key, if it is long enough and one line."""
+    if len(key) < SHORTEST_KEY or not key.isprintable():
+        raise ConfigError(
+            f"{where} must hold {SHORTEST_KEY} characters or more, on one line; {_HOW}."
+        )
+    return key
+
+
+def key_in(file: str) -> str:
+    """The first line of a file that only its owner may read."""
+    path = os.path.expanduser(file)
+    try:
+        with open(path, "rb") as opened:
+            if RIGHTS_ARE_MODES and os.fstat(opened.fileno()).st_mode & 0o077:
+                raise ConfigError(f"Others may read the key file {path}: run `chmod 600 {path}`.")
+            line = opened.readline(_MOST_BYTES).decode().strip()
+    except FileNotFoundError:
+        raise ConfigError(f"There is no key file at {path}; {_HOW} > {path}.") from None
+    except OSError as error:
+        raise ConfigError(f"The key file {path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"The key file {path} is not text; {_HOW} > {path}.") from None
+    return accepted_key(line, f"The key file {path}")

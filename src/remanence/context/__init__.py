@@ -1,1 +1,1 @@
-"""What goes into the prompt: parts chosen inside a budget of tokens."""
+"""What goes into a prompt: parts chosen to fit a budget of tokens."""

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from remanence.context.chosen import Chosen, Prices, messages_of, text_of, words_of
-from remanence.context.entry import Entry
-from remanence.context.section import Section
-from remanence.context.shares import (
+from remanence.context.entry import PromptEntry
+from remanence.context.section import (
     CORE,
     FACTS,
     RECALLED,
@@ -17,8 +15,15 @@ from remanence.context.shares import (
     SPARE,
     STATE,
     SUMMARY,
+    Chosen,
+    Prices,
+    Section,
     allotted,
+    messages_of,
+    text_of,
+    words_of,
 )
+from remanence.model.context import Context, ContextItem, ContextPart
 
 # Recent turns come before what is recalled, which shows none of them again.
 ORDER = (CORE, STATE, SUMMARY, FACTS, RECENT, RECALLED)
@@ -34,7 +39,7 @@ EXACT = 4  # so often a cut is corrected by what it was too long; then by more
 CRUMB = 4
 
 
-def drafted(sections: Sequence[Section], prices: Prices, limit: int) -> Draft:
+def drafted(sections: Sequence[Section], prices: Prices, limit: int) -> PromptDraft:
     """The draft that uses the budget best.
 
     Lines do not add up to the whole by every counter: the budget they are chosen in is corrected
@@ -42,7 +47,7 @@ def drafted(sections: Sequence[Section], prices: Prices, limit: int) -> Draft:
     """
     budget = limit + prices.line_end
     for _ in range(ATTEMPTS):
-        draft = Draft(sections, prices)
+        draft = PromptDraft(sections, prices)
         draft.fill(budget)
         taken = draft.measure()
         if taken <= limit and (taken >= ENOUGH * limit or not draft.left_out()):
@@ -55,7 +60,7 @@ def drafted(sections: Sequence[Section], prices: Prices, limit: int) -> Draft:
     return draft
 
 
-class Draft:
+class PromptDraft:
     """Entries chosen from sections. One for each attempt."""
 
     def __init__(self, sections: Sequence[Section], prices: Prices) -> None:
@@ -75,7 +80,7 @@ class Draft:
         messages = messages_of(self.parts)
         return max(count(text_of(self.parts)), sum(count(words_of(m)) for m in messages))
 
-    def left_out(self, name: str | None = None) -> list[Entry]:
+    def left_out(self, name: str | None = None) -> list[PromptEntry]:
         """What is not in and would say something new, the most valuable first."""
         parts = self.parts if name is None else [self._parts[name]]
         return [e for part in parts for e in part.section.entries if not self._has(part, e)]
@@ -141,7 +146,7 @@ class Draft:
             self._restore([(one, held) for one, held in before if one.entries != held])
         return excess
 
-    def _restore(self, before: Sequence[tuple[Chosen, Mapping[str, Entry]]]) -> None:
+    def _restore(self, before: Sequence[tuple[Chosen, Mapping[str, PromptEntry]]]) -> None:
         for part, _ in before:
             while part.entries:
                 self._drop_last(part)
@@ -171,14 +176,14 @@ class Draft:
         if not part.entries:
             self._take_next_cut(part, room)
 
-    def _has(self, part: Chosen, entry: Entry) -> bool:
+    def _has(self, part: Chosen, entry: PromptEntry) -> bool:
         if part.section.run or entry.id in part.entries:
             return entry.id in part.entries
         return (entry.memory and entry.id in self._holders) or (
             entry.same_as != "" and self._gists[entry.same_as] > 0
         )
 
-    def _fitted(self, part: Chosen, entry: Entry, room: int) -> bool:
+    def _fitted(self, part: Chosen, entry: PromptEntry, room: int) -> bool:
         together = [entry, *(other for other in entry.along if not self._has(part, other))]
         for wanted in (together, [entry]):
             if part.cost + part.added(wanted) <= room:
@@ -187,10 +192,10 @@ class Draft:
                 return True
         return False
 
-    def _take_cut(self, part: Chosen, entry: Entry, room: int) -> None:
+    def _take_cut(self, part: Chosen, entry: PromptEntry, room: int) -> None:
         """Take as much of the entry's beginning as the room holds."""
         least, most = 0, len(entry.body)
-        best: Entry | None = None
+        best: PromptEntry | None = None
         while least < most:
             middle = (least + most + 1) // 2
             cut = entry.cut(middle)
@@ -201,7 +206,7 @@ class Draft:
         if best is not None:
             self._add(part, best)
 
-    def _add(self, part: Chosen, entry: Entry) -> None:
+    def _add(self, part: Chosen, entry: PromptEntry) -> None:
         if entry.memory:
             if (other := self._holders.get(entry.id)) is not None:
                 self._drop(other, entry.id)
@@ -209,12 +214,41 @@ class Draft:
         part.add(entry)
         self._gists[entry.same_as] += 1
 
-    def _drop_last(self, part: Chosen) -> Entry:
+    def _drop_last(self, part: Chosen) -> PromptEntry:
         return self._drop(part, next(reversed(part.entries)))
 
-    def _drop(self, part: Chosen, id: str) -> Entry:
+    def _drop(self, part: Chosen, id: str) -> PromptEntry:
         entry = part.remove(id)
         self._gists[entry.same_as] -= 1
         if entry.memory:
             del self._holders[id]
         return entry
+
+
+def compose(sections: Sequence[Section], prices: Prices, max_tokens: int) -> Context:
+    """The context made of these sections, one of each name in `SHARES`, in their order."""
+    draft = drafted(sections, prices, max_tokens)
+    text = text_of(draft.parts)
+    return Context(
+        text=text,
+        messages=messages_of(draft.parts),
+        parts=tuple(_part(part, draft, prices) for part in draft.parts),
+        tokens=prices.count(text) if text else 0,
+        max_tokens=max_tokens,
+        ids=tuple(e.id for part in draft.parts for e in part.entries.values() if e.memory),
+    )
+
+
+def _part(part: Chosen, draft: PromptDraft, prices: Prices) -> ContextPart:
+    name, text = part.section.name, part.printed()
+    printed = sorted(part.entries.values(), key=lambda entry: entry.place)
+    return ContextPart(
+        name=name,
+        tokens=prices.count(text) if text else 0,
+        share=SHARES[name],
+        items=tuple(
+            ContextItem(id=e.id, tokens=prices.of(e.text), why=e.why, at=e.at, source=e.source)
+            for e in printed
+        ),
+        left_out=len(draft.left_out(name)),
+    )

@@ -1,13 +1,16 @@
-"""Entries: the single things that may go into a prompt, and how they are cut to a length."""
+"""Entries: the single things that may go into a prompt, how they are cut, excerpts of long ones."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from remanence.text.fences import disarmed
+from remanence.language.fences import disarmed
+from remanence.language.words import terms
 
 CUT = "…"
 # A cut that leaves less than this says nothing.
@@ -15,9 +18,16 @@ SHORTEST = 16
 _WORDS = 4
 _AROUND = ".,;:!?…'\"()[]«»“”‘’。，、！？"
 
+# About 200 tokens: longer texts are cut to what matches, so that one memory leaves room for others.
+LONG = 800
+# More than any passage has; a text that has no passages yet may be endless.
+READ = 20_000
+_UNIT = 240
+_END = re.compile(r"[.!?]\s+|[。！？\n]\s*")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class PromptEntry:
     """One thing with its place. `heading` is printed once above the entries that share it.
 
     `gist` is what makes two entries the same to a reader; entries in `along` make no sense
@@ -38,7 +48,7 @@ class Entry:
     gist: str = ""
     memory: bool = False
     whole: bool = True
-    along: tuple[Entry, ...] = ()
+    along: tuple[PromptEntry, ...] = ()
     chat: Mapping[str, Any] | None = None
 
     @property
@@ -64,11 +74,11 @@ class Entry:
         reason = self.reason if isinstance(self.reason, str) else self.reason()
         return reason if self.whole else f"{reason}, cut"
 
-    def placed(self, place: tuple[Any, ...]) -> Entry:
+    def placed(self, place: tuple[Any, ...]) -> PromptEntry:
         """The entry in a place."""
         return replace(self, place=place)
 
-    def cut(self, characters: int) -> Entry | None:
+    def cut(self, characters: int) -> PromptEntry | None:
         """The entry with a shorter body, ended between words; None if too little would be left."""
         if characters < SHORTEST:
             return None
@@ -100,3 +110,59 @@ def gist_of(text: str) -> str:
     """
     words = [word for part in text.casefold().split() if (word := part.strip(_AROUND))]
     return " ".join(words) if len(words) >= _WORDS else ""
+
+
+def excerpt(text: str, wanted: Collection[str], characters: int = LONG) -> str:
+    """The run of sentences with the most of the wanted terms; the whole text if it is short."""
+    if len(text) <= characters:
+        return text
+    units = list(_units(text[:READ]))
+    first, last = _best_run(units, frozenset(wanted), characters)
+    cut = shortened("".join(units[first:last]).strip(), characters)
+    ended = last == len(units) or cut.endswith(CUT)
+    return (CUT if first else "") + cut + ("" if ended else CUT)
+
+
+def _units(text: str) -> Iterator[str]:
+    """Sentences; what is too long for one, in parts."""
+    ends = [*(found.end() for found in _END.finditer(text)), len(text)]
+    start = 0
+    for end in ends:
+        while end - start > _UNIT:
+            space = text.rfind(" ", start, start + _UNIT) + 1
+            middle = space if space > start else start + _UNIT
+            yield text[start:middle]
+            start = middle
+        if end > start:
+            yield text[start:end]
+            start = end
+
+
+def _best_run(units: list[str], wanted: frozenset[str], characters: int) -> tuple[int, int]:
+    """(first, after last) of the run; the earliest of equals, at least one unit long."""
+    found = [wanted.intersection(terms(unit)) for unit in units]
+    inside: Counter[str] = Counter()
+    best, chosen, first, length = -1, (0, 1), 0, 0
+    for last, unit in enumerate(units):
+        inside.update(found[last])
+        length += len(unit)
+        while length > characters and first < last:
+            inside -= Counter(found[first])
+            length -= len(units[first])
+            first += 1
+        if len(inside) > best:
+            best, chosen = len(inside), (first, last + 1)
+    return _widened(units, chosen, characters)
+
+
+def _widened(units: list[str], run: tuple[int, int], characters: int) -> tuple[int, int]:
+    """The run with what follows it and then what precedes it, as far as there is room."""
+    first, last = run
+    room = characters - sum(map(len, units[first:last]))
+    while last < len(units) and len(units[last]) <= room:
+        room -= len(units[last])
+        last += 1
+    while first > 0 and len(units[first - 1]) <= room:
+        first -= 1
+        room -= len(units[first])
+    return first, last

@@ -6,17 +6,18 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from itertools import pairwise
 
 from remanence.knowledge.facts import Facts
 from remanence.knowledge.identity import bare_name
 from remanence.knowledge.learner import SELF
+from remanence.language.words import is_stop_word, query_terms, terms
 from remanence.model.knowledge import Entity, EntityType, Fact, entity_id, folded_name
+from remanence.model.ports.store import Knowledge
 from remanence.model.predicates import PREDICATES
 from remanence.model.scope import Reach
-from remanence.ports.store import Knowledge
-from remanence.recall.understand import Question
-from remanence.text.words import is_stop_word, query_terms, terms
+from remanence.recall.question import Question
 
 MOST_WORDS = 60  # of a question that are looked at for names
 LONGEST_NAME = 3  # words
@@ -36,14 +37,38 @@ _PLACES = frozenset(
 _PEOPLE = frozenset(one.name for one in PREDICATES.values() if one.object is EntityType.PERSON)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+@dataclass(frozen=True, kw_only=True)
+class FactQuestion:
     """A question for facts: in which reach, at what time, and who says "I" in it."""
 
     question: str
     reach: Reach
     now: datetime
     speakers: tuple[str, ...] = ()
+
+    @cached_property
+    def moment(self) -> datetime:
+        """When it is asked of: the middle of the past that the question names, else now."""
+        period = Question(self.question, self.now).period
+        if period is None or period.start >= self.now:
+            return self.now
+        return min(period.start + (period.end - period.start) / 2, self.now)
+
+    @cached_property
+    def _fitting(self) -> frozenset[str]:
+        asked = self.question.casefold()
+        places = _PLACES if "where" in asked else frozenset[str]()
+        return places | (_PEOPLE if "who" in asked else frozenset())
+
+    @cached_property
+    def _terms(self) -> frozenset[str]:
+        return frozenset(query_terms(self.question))
+
+    def closeness(self, fact: Fact) -> float:
+        """How much of the question a fact touches; that it has the same subject is not enough."""
+        said = frozenset(terms(f"{fact.predicate} {fact.object}"))
+        fits = 0.5 if fact.predicate in self._fitting else 0.0
+        return len(said & self._terms) + fits + 0.1 * fact.confidence
 
 
 class Known:
@@ -53,42 +78,40 @@ class Known:
         self._store = store
         self._evidence = facts.evidence
 
-    def facts(self, asking: Asking) -> list[Fact]:
+    def facts(self, asking: FactQuestion) -> list[Fact]:
         """Facts that hold now, the most relevant first; none where nobody known is named."""
         named = self._named(asking)
         if not named:
             return []
         found: dict[str, tuple[float, Fact]] = {}
-        wanted = _Wanted(asking.question, asking.now)
-        self._gather(found, asking, named, wanted)
+        self._gather(found, asking, named)
         best = sorted(found.values(), key=_order)
         ahead = [fact.object_id for worth, fact in best if fact.object_id and worth >= 1]
         met = {fact.subject_id for _, fact in best} | {one.id for one in named}
         onward = [id for id in dict.fromkeys(ahead) if id not in met][:NEXT]
         if onward:
             there = self._store.entities(_of_all_agents(asking.reach), onward, limit=NEXT)
-            self._gather(found, asking, there, wanted, further=True)
+            self._gather(found, asking, there, further=True)
         told = [fact for _, fact in sorted(found.values(), key=_order) if not _is_hollow(fact)]
         return told[:MOST]
 
     def _gather(
         self,
         found: dict[str, tuple[float, Fact]],
-        asking: Asking,
+        asking: FactQuestion,
         entities: Sequence[Entity],
-        wanted: _Wanted,
         *,
         further: bool = False,
     ) -> None:
         """Weigh what holds of these; of those a step away, only what they are the subject of."""
-        known = self._evidence.holding(asking.reach, entities, wanted.moment, objects=not further)
+        known = self._evidence.holding(asking.reach, entities, asking.moment, objects=not further)
         worth = FURTHER if further else 1.0
         for one in known:
             for fact in one.facts:
                 if fact.id not in found:
-                    found[fact.id] = (worth * wanted.closeness(fact), fact)
+                    found[fact.id] = (worth * asking.closeness(fact), fact)
 
-    def _named(self, asking: Asking) -> list[Entity]:
+    def _named(self, asking: FactQuestion) -> list[Entity]:
         """The entities that the question names, and whoever asks if it says "I"."""
         words = _WORD.findall(asking.question)[:MOST_WORDS]
         users = [asking.reach.user_id]
@@ -120,24 +143,6 @@ def _of_all_agents(reach: Reach) -> Reach:
     return replace(reach, agent_id=None, session_id=None)
 
 
-class _Wanted:
-    """What a question asks for, against which facts are weighed."""
-
-    def __init__(self, question: str, now: datetime) -> None:
-        asked = question.casefold()
-        self.moment = _moment(question, now)
-        self._terms = frozenset(query_terms(question))
-        self._fitting = (_PLACES if "where" in asked else frozenset()) | (
-            _PEOPLE if "who" in asked else frozenset()
-        )
-
-    def closeness(self, fact: Fact) -> float:
-        """How much of the question a fact touches; that it has the same subject is not enough."""
-        said = frozenset(terms(f"{fact.predicate} {fact.object}"))
-        fits = 0.5 if fact.predicate in self._fitting else 0.0
-        return len(said & self._terms) + fits + 0.1 * fact.confidence
-
-
 def speakers_of(names: Iterable[str | None], user_id: str | None) -> tuple[str, ...]:
     """Who "I" may be: those who spoke as the user, else the user by id."""
     spoken = [name for name in names if name]
@@ -147,14 +152,6 @@ def speakers_of(names: Iterable[str | None], user_id: str | None) -> tuple[str, 
 def _is_hollow(fact: Fact) -> bool:
     """Whether it only says that Ana's mother is "Ana's mom", which leads on but tells nothing."""
     return fact.object.startswith(f"{fact.subject}'s ")
-
-
-def _moment(question: str, now: datetime) -> datetime:
-    """When it is asked of: the middle of the past that the question names, else now."""
-    period = Question(question, now).period
-    if period is None or period.start >= now:
-        return now
-    return min(period.start + (period.end - period.start) / 2, now)
 
 
 def _own(words: Sequence[str], speakers: Sequence[str]) -> Iterator[str]:

@@ -1,20 +1,123 @@
-"""What a search found, as entries: dated, with who said it, and with the turns around it."""
+"""Recall for a prompt: how much to look for, which hits are new, and hits as dated entries."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, date, tzinfo
 from functools import lru_cache, partial
+from typing import NamedTuple
 
-from remanence.context.entry import Entry, flat, gist_of
-from remanence.context.excerpt import excerpt
-from remanence.context.neighbours import ALONE, Around, hangs, needed
+import numpy as np
+
+from remanence.context.draft import ENOUGH, compose
+from remanence.context.entry import PromptEntry, excerpt, flat, gist_of
+from remanence.context.section import RECALLED, SHARES, Chosen, Prices, Section
+from remanence.language.cues import is_question
+from remanence.language.fences import Fence, low_trust
+from remanence.language.tokens import count_tokens
+from remanence.language.words import query_terms
 from remanence.layers.working import SOURCE as WORKING
-from remanence.model.hit import Hit
-from remanence.model.memory import MemoryRecord
-from remanence.text.fences import low_trust
-from remanence.zones import placed
+from remanence.memories.lineage import SUMMARISES
+from remanence.memories.messages import says_nothing
+from remanence.model.context import Context
+from remanence.model.hit import Hit, Hits
+from remanence.model.memory import Kind, MemoryRecord, State
+from remanence.model.ports.store import Links, RecallSource
+from remanence.model.query import MAX_LIMIT
+from remanence.model.zones import placed
+from remanence.recall.views import Views
+
+# So many words or fewer seldom say what they are about.
+FEW = 8
+# A longer turn that opens with a pronoun says itself what it means further on.
+MANY = 25
+_OPENING = re.compile(
+    r"\W*(?:it|it's|its|that|that's|they|they're|he|he's|she|she's|this|those|these|them|him|her"
+    r"|there|both|so|yes|yeah|yep|no|nope|sure|exactly|definitely|absolutely|of course)\b",
+    re.IGNORECASE,
+)
+
+
+class Around(NamedTuple):
+    """The turn before and the turn after, where there are any."""
+
+    before: MemoryRecord | None = None
+    after: MemoryRecord | None = None
+
+
+ALONE = Around()
+
+
+class Neighbours:
+    """Reads the turns around memories: one read for each partition."""
+
+    def __init__(self, source: RecallSource, views: Views, tenant: str) -> None:
+        self._source = source
+        self._views = views
+        self._tenant = tenant
+
+    def around(self, records: Iterable[MemoryRecord], min_trust: float = 0.0) -> dict[str, Around]:
+        """The turns around each message of a conversation, by its id, of those that are trusted."""
+        by_partition: defaultdict[int, list[tuple[str, int]]] = defaultdict(list)
+        for record in records:
+            if record.kind is Kind.MESSAGE and record.session_id is not None:
+                found = self._source.key_of(self._tenant, record.id)
+                if found is not None:
+                    by_partition[found[0]].append((record.id, found[1]))
+        read: dict[str, Around] = {}
+        for partition, members in by_partition.items():
+            read |= self._read(partition, members, min_trust)
+        return read
+
+    def _read(
+        self, partition: int, members: Sequence[tuple[str, int]], min_trust: float
+    ) -> dict[str, Around]:
+        columns = self._views.columns(partition, min_trust)
+        rows = columns.rows_of(np.array([key for _, key in members], np.int64))
+        known = rows >= 0
+        pairs = np.full((len(members), 2), -1, np.int64)
+        for side, offset in enumerate((-1, 1)):
+            near = columns.neighbours(rows[known], offset)
+            pairs[known, side] = np.where(near >= 0, columns.key[near], -1)
+        wanted = np.unique(pairs[pairs >= 0]).tolist()
+        records = self._source.records(partition, wanted) if wanted else {}
+        return {
+            id: Around(records.get(before), records.get(after))
+            for (id, _), (before, after) in zip(members, pairs.tolist(), strict=True)
+        }
+
+
+def needed(record: MemoryRecord, around: Around, *, leading: bool) -> list[MemoryRecord]:
+    """Those of the turns around without which this one is not understood.
+
+    For the hits that lead a search also the question that a turn answers, and the answer to one.
+    """
+    before, after = (_said(record, other) for other in around)
+    found = []
+    if before is not None and (hangs(record.text) or (leading and is_question(before.text))):
+        found.append(before)
+    if after is not None and leading and is_question(record.text):
+        found.append(after)
+    return found
+
+
+def _said(record: MemoryRecord, other: MemoryRecord | None) -> MemoryRecord | None:
+    """The other turn if a search in the same scope could have shown it, and it says something."""
+    if other is None or other.kind is not Kind.MESSAGE or other.state is not State.ACTIVE:
+        return None
+    if says_nothing(other.text, other.metadata):
+        return None
+    return other if other.agent_id == record.agent_id else None
+
+
+def hangs(text: str) -> bool:
+    """Whether a turn seldom makes sense without the one before."""
+    words = len(text.split(maxsplit=MANY + 1))
+    return words <= FEW or (words <= MANY and _OPENING.match(text) is not None)
+
 
 # Only the best hits bring the turns around them along.
 BROUGHT = 20
@@ -27,6 +130,13 @@ MONTHS = (
     *("Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
 )
 
+# Tokens of a rather short turn with its speaker. As many as would fill the budget are asked for.
+SHORT_LINE = 20
+FEWEST = 20
+MOST = 400
+FURTHER = 4
+SAMPLE = "[Mon 8 May 2023]\nAna: I moved to Lisbon in March, and I have never been so happy before."
+
 
 def recalled_entries(
     hits: Sequence[Hit],
@@ -34,7 +144,7 @@ def recalled_entries(
     wanted: Collection[str],
     min_trust: float,
     zone: tzinfo = UTC,
-) -> tuple[Entry, ...]:
+) -> tuple[PromptEntry, ...]:
     """The hits as entries, best first; `wanted` are the terms that excerpts are chosen by.
 
     Days are those of `zone`.
@@ -68,14 +178,14 @@ def who(record: MemoryRecord) -> str | None:
 
 
 def _together(
-    entry: Entry,
+    entry: PromptEntry,
     record: MemoryRecord,
     around: Around,
-    own: Mapping[str, Entry],
+    own: Mapping[str, PromptEntry],
     place: int,
     min_trust: float,
-    entry_of: Callable[..., Entry],
-) -> Entry:
+    entry_of: Callable[..., PromptEntry],
+) -> PromptEntry:
     if around is ALONE:
         return entry
     others = needed(record, around, leading=place < LEADING)
@@ -94,8 +204,8 @@ def _entry(
     wanted: Collection[str],
     why: str | Callable[[], str],
     mark: str = "",
-) -> Entry:
-    return Entry(
+) -> PromptEntry:
+    return PromptEntry(
         id=record.id,
         mark=low_trust(record.trust, record.role),
         prefix=mark + _opening(who(record)),
@@ -119,3 +229,79 @@ def _why(hit: Hit, place: int) -> str:
     shares = {name: share for name, share in hit.signals.items() if name != "base"}
     most = f", mostly by {max(shares, key=shares.__getitem__)}" if shares else ""
     return f"recalled, rank {place}, relevance {hit.relevance:.2f}{most}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalling:
+    """Puts what a search finds for a question into the room that the other parts leave.
+
+    `search` takes a question and a limit, and keeps to the scope.
+    """
+
+    links: Links
+    neighbours: Neighbours
+    tenant: str
+    question: str
+    search: Callable[[str, int], Hits]
+    session_id: str | None = None
+    min_trust: float = 0.0
+    zone: tzinfo = UTC
+
+    def composed(self, others: Sequence[Section], prices: Prices, max_tokens: int) -> Context:
+        """The context of these sections and what is recalled; looks further while there is room."""
+        limit = enough_hits(others, prices, max_tokens)
+        while True:
+            hits = self.search(self.question, limit)
+            found = recalled_section(self._entries(self._fresh(hits)))
+            sections = [found if one.name == RECALLED else one for one in others]
+            context = compose(sections, prices, max_tokens)
+            full = context.tokens >= ENOUGH * max_tokens or context.part(RECALLED).left_out
+            if full or len(hits) < limit or limit == MAX_LIMIT:
+                return replace(context, degraded=hits.degraded)
+            limit = min(limit * FURTHER, MAX_LIMIT)
+
+    def _entries(self, hits: Sequence[Hit]) -> tuple[PromptEntry, ...]:
+        around = partial(self.neighbours.around, min_trust=self.min_trust)
+        wanted = query_terms(self.question)
+        return recalled_entries(hits, around, wanted, self.min_trust, self.zone)
+
+    def _fresh(self, hits: Sequence[Hit]) -> list[Hit]:
+        """Hits that say something: not the question, a tool's call, a summary of what is shown."""
+        question, told = " ".join(self.question.split()), self._told(hits)
+        return [
+            hit
+            for hit in hits
+            if hit.memory.id not in told
+            and not _says(hit.memory.text, question)
+            and not says_nothing(hit.memory.text, hit.memory.metadata)
+        ]
+
+    def _told(self, hits: Sequence[Hit]) -> set[str]:
+        """Summaries of other hits, and of the session, whose own summary is a part already."""
+        summaries = {hit.memory.id: hit.memory for hit in hits if hit.memory.kind is Kind.SUMMARY}
+        told = {
+            id for id, one in summaries.items() if one.session_id == self.session_id is not None
+        }
+        frontier = [hit.memory.id for hit in hits]  # a week repeats its days, a day its segments
+        while frontier and summaries.keys() - told:
+            frontier = self.links.pointing(self.tenant, frontier, SUMMARISES)
+            told.update(frontier)
+        return told
+
+
+def _says(text: str, question: str) -> bool:
+    """Whether the text is the question, whatever the blanks in it."""
+    return text[:1] == question[:1] and " ".join(text.split()) == question
+
+
+def enough_hits(others: Sequence[Section], prices: Prices, max_tokens: int) -> int:
+    """How many short lines would fill the room for them, whatever a token is worth."""
+    taken = sum(Chosen(section, prices).need(max_tokens) for section in others)
+    room = max(max_tokens - taken, SHARES[RECALLED] * max_tokens)
+    ours = room * count_tokens(SAMPLE) / max(prices.count(SAMPLE), 1)
+    return min(max(int(ours / SHORT_LINE), FEWEST), MOST)
+
+
+def recalled_section(entries: Sequence[PromptEntry]) -> Section:
+    """What a search found."""
+    return Section(name=RECALLED, fence=Fence.MEMORIES, entries=tuple(entries), note=NOTE)

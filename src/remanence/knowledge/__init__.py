@@ -1,1 +1,1 @@
-"""Knowledge over time: what memories say, found by rules, and what it adds up to."""
+"""Facts, entities and the graph: what memories say, and what it adds up to at any time."""

@@ -1,17 +1,30 @@
-"""Learning: what new memories say, read by rules and made ready to be stored with them."""
+"""Learning: what memories say, read and made ready to be stored; by new ones, or read anew."""
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from copy import copy
+from dataclasses import KW_ONLY, dataclass, replace
 from datetime import datetime, timedelta
+from typing import Unpack
 from uuid import UUID
 
-from remanence import deadline
-from remanence.knowledge.extract.statement import Named, NameFinder, Reader, Reading, Statement
-from remanence.knowledge.extract.wording import retold
+from remanence.errors import InvalidInput
+from remanence.knowledge.arguments import KnowledgeOwner
+from remanence.language.english.extraction.statement import (
+    NamedEntity,
+    NameFinder,
+    Reader,
+    Reading,
+    Statement,
+    retold,
+)
+from remanence.memories.messages import OF_MEMORY
+from remanence.memories.writer import Writer
+from remanence.model import deadline, validation
+from remanence.model.clock import Clock
 from remanence.model.knowledge import (
     TIMEZONE,
     Claim,
@@ -22,9 +35,12 @@ from remanence.model.knowledge import (
     entity_id,
 )
 from remanence.model.memory import EMPTY, Kind, MemoryRecord, Metadata, State
+from remanence.model.ports.language_model import LanguageModel
+from remanence.model.ports.store import Store
 from remanence.model.predicates import phrase
-from remanence.remember.tool_calls import OF_MEMORY
-from remanence.zones import zone_name
+from remanence.model.progress import Progress
+from remanence.model.scope import Reach
+from remanence.model.zones import zone_name
 
 RULES = "rules"
 SELF = "user"  # who speaks, when nobody says who
@@ -36,10 +52,13 @@ NO_NAMES = UNHEARD | {"ai", "bot", "chatbot", "chatgpt", "gpt", "llm", "model", 
 RETOLD = 0.6  # trust in what a named assistant says: it knows it from somebody else
 TICK = timedelta(microseconds=1)
 # How far whoever spoke of somebody is trusted, and whom they spoke of.
-Heard = tuple[float, Named]
+Heard = tuple[float, NamedEntity]
 RECENT = 3  # people last spoken of, whom "she" may mean in the next message
+PAGE = 200
+MODEL = "model"
 
 
+@dataclass(eq=False)
 class Learner:
     """Reads memories. `entities` and `relations` can each be switched off. Thread-safe.
 
@@ -47,22 +66,15 @@ class Learner:
     knowledge and why.
     """
 
-    def __init__(
-        self,
-        new_id: Callable[[], UUID],
-        *,
-        entities: bool = True,
-        relations: bool = True,
-        find_names: NameFinder | None = None,
-        reader: Reader | None = None,
-        origin: str = RULES,
-    ) -> None:
-        self._new_id = new_id
-        self._reader = reader
-        self._origin = origin
-        self._entities = entities
-        self._relations = relations
-        self._find_names = find_names
+    new_id: Callable[[], UUID]
+    _: KW_ONLY
+    entities: bool = True
+    relations: bool = True
+    find_names: NameFinder | None = None
+    reader: Reader | None = None
+    origin: str = RULES
+
+    def __post_init__(self) -> None:
         self._lock = threading.Lock()
         self._refused: Counter[str] = Counter()
 
@@ -73,34 +85,27 @@ class Learner:
 
     def reading_by(self, reader: Reader, origin: str) -> Learner:
         """A learner with the same switches that reads in another way; counts go to this one."""
-        other = Learner(
-            self._new_id,
-            entities=self._entities,
-            relations=self._relations,
-            find_names=self._find_names,
-            reader=reader,
-            origin=origin,
-        )
-        other._lock, other._refused = self._lock, self._refused
+        other = copy(self)
+        other.reader, other.origin = reader, origin
         return other
 
     def read(
-        self, text: str, *, speaker: Named, at: datetime, recent: Sequence[Named] = ()
+        self, text: str, *, speaker: NamedEntity, at: datetime, recent: Sequence[NamedEntity] = ()
     ) -> Reading:
         """What a text says, as this learner reads."""
-        reader = self._reader or _rules()
+        reader = self.reader or _rules()
         return reader(
             text,
             speaker=speaker,
             at=at,
             recent=recent,
-            find_names=self._find_names,
-            relations=self._relations,
+            find_names=self.find_names,
+            relations=self.relations,
         )
 
     def learn(self, records: Sequence[MemoryRecord]) -> list[Learnt]:
         """What each of these memories says, those of one session in their order."""
-        if not (self._entities or self._relations):
+        if not (self.entities or self.relations):
             return []
         refused: Counter[str] = Counter()
         recent: dict[str | None, list[Heard]] = {}
@@ -114,10 +119,7 @@ class Learner:
         return found
 
     def _reading(
-        self,
-        record: MemoryRecord,
-        recent: dict[str | None, list[Heard]],
-        refused: Counter[str],
+        self, record: MemoryRecord, recent: dict[str | None, list[Heard]], refused: Counter[str]
     ) -> Reading:
         deadline.breathe()
         reason = unheard(record)
@@ -135,24 +137,23 @@ class Learner:
         return reading
 
     def _learnt(self, record: MemoryRecord, reading: Reading) -> Learnt:
-        names = reading.names if self._entities else ()
-        said_here = [*reading.statements, *reading.implied] if self._relations else []
+        names = reading.names if self.entities else ()
+        said_here = [*reading.statements, *reading.implied] if self.relations else []
         statements = _distinct(_retold(one, speaker_of(record)) for one in said_here)
         said = [name for one in statements for name in (one.subject, one.object) if name]
         return Learnt(
             memory=record.id,
             entities=tuple(_entities(record, [*names, *said])),
             mentions=tuple(dict.fromkeys(entity_id(record.user_id, n.text) for n in names)),
-            claims=tuple(self._claim(record, one) for one in statements),
+            claims=tuple(
+                claim_of(record, one, str(self.new_id()), self.origin) for one in statements
+            ),
         )
-
-    def _claim(self, record: MemoryRecord, said: Statement) -> Claim:
-        return claim_of(record, said, str(self._new_id()), self._origin)
 
 
 def _rules() -> Reader:
     """Loaded when something is first read: making the patterns takes a fifth of a second."""
-    from remanence.knowledge.extract.reading import read
+    from remanence.language.english.extraction.reading import read
 
     return read
 
@@ -189,9 +190,9 @@ def unheard(record: MemoryRecord) -> str | None:
     return None
 
 
-def speaker_of(record: MemoryRecord) -> Named:
+def speaker_of(record: MemoryRecord) -> NamedEntity:
     """Who says "I" in a memory."""
-    return Named(record.speaker or record.user_id or SELF, EntityType.PERSON)
+    return NamedEntity(record.speaker or record.user_id or SELF, EntityType.PERSON)
 
 
 def claim_of(record: MemoryRecord, said: Statement, id: str, origin: str) -> Claim:
@@ -222,7 +223,7 @@ def claim_of(record: MemoryRecord, said: Statement, id: str, origin: str) -> Cla
 
 
 def _calendar(record: MemoryRecord) -> Metadata:
-    """Where the days of a claim are days, unless in UTC: `When` is printed by it."""
+    """Where the days of a claim are days, unless in UTC: a `Timespan` is printed by it."""
     name = zone_name(record.happened_at)
     return EMPTY if name == "UTC" else {TIMEZONE: name}
 
@@ -232,7 +233,7 @@ def _told_at(record: MemoryRecord) -> datetime:
     return record.created_at if record.version == 1 else record.updated_at
 
 
-def _retold(said: Statement, speaker: Named) -> Statement:
+def _retold(said: Statement, speaker: NamedEntity) -> Statement:
     """An act without the speaker's "my" and "me", which nobody else could read."""
     if said.kind not in (FactKind.EVENT, FactKind.PLAN):
         return said
@@ -249,8 +250,11 @@ def _distinct(statements: Iterable[Statement]) -> list[Statement]:
     return list(best.values())
 
 
-def _entities(record: MemoryRecord, names: Iterable[Named]) -> list[Entity]:
-    """An entity for each name; of several types, one that says more than `thing`."""
+def _entities(record: MemoryRecord, names: Iterable[NamedEntity]) -> list[Entity]:
+    """An entity for each name; of several types, one that says more than `thing`.
+
+    What is trusted less than fully does not say of what sort a name is: others go by that.
+    """
     found: dict[str, Entity] = {}
     for name in names:
         id = entity_id(record.user_id, name.text)
@@ -258,8 +262,82 @@ def _entities(record: MemoryRecord, names: Iterable[Named]) -> list[Entity]:
             found[id] = Entity(
                 id=id,
                 name=name.text,
-                type=name.type,
+                type=name.type if record.trust >= 1 else EntityType.THING,
                 created_at=_told_at(record),
                 user_id=record.user_id,
             )
     return list(found.values())
+
+
+class FactLearning:
+    """Reads memories again, by the rules or by a language model."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        tenant: str,
+        *,
+        writer: Writer,
+        learner: Learner,
+        model: LanguageModel | None = None,
+    ) -> None:
+        self._store = store
+        self._writer = writer
+        self._learner = learner
+        self._clock = clock
+        self._tenant = tenant
+        self._model = model
+
+    def extract(
+        self,
+        text: str,
+        *,
+        speaker: str | None = None,
+        at: datetime | None = None,
+        model: bool = False,
+    ) -> Reading:
+        """What a text says, and what of it would be refused and why; nothing is kept."""
+        name = validation.label_of("speaker", speaker) or SELF
+        moment = self._clock.now() if at is None else validation.moment_of("at", at)
+        learner = self._reader(model)
+        whole = validation.text_of("text", text)
+        return learner.read(whole, speaker=NamedEntity(name, EntityType.PERSON), at=moment)
+
+    def learn(
+        self,
+        *,
+        all_users: bool = False,
+        model: bool = False,
+        progress: Progress | None = None,
+        **whose: Unpack[KnowledgeOwner],
+    ) -> int:
+        """Read memories anew, such as those stored before facts were; how many claims they make.
+
+        What was found in them before is replaced; what callers stated stays. Stop it at any time:
+        what was read is read. With `model`, by the language model of the settings.
+        """
+        reach = Reach(tenant=self._tenant, all_users=all_users, **whose)
+        learner = self._reader(model)
+        # All at once, whatever others archive meanwhile.
+        ids = [id for id, _ in self._store.archive.versions(reach)]
+        claims = 0
+        for start in range(0, len(ids), PAGE):
+            page = self._store.archive.get(self._tenant, ids[start : start + PAGE])
+            claims += self._writer.learn_again(page, learner.learn) if page else 0
+            if progress:
+                progress(min(start + PAGE, len(ids)), len(ids))
+        return claims
+
+    def refused(self) -> dict[str, int]:
+        """How often something did not become a fact since the memory was opened, by reason."""
+        return self._learner.refused()
+
+    def _reader(self, model: bool) -> Learner:
+        if not validation.truth_of("model", model):
+            return self._learner
+        if self._model is None:
+            raise InvalidInput("No language model is configured; set llm_url and llm_model.")
+        from remanence.language.english.extraction.by_model import ModelReader
+
+        return self._learner.reading_by(ModelReader(self._model), MODEL)

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from remanence.errors import InvalidInput
 from remanence.model.filter import Both, Compare, Filter, Not
 from remanence.model.memory import MemoryRecord, State, unit_interval
-from remanence.model.origins import ORIGINS, STATED
+from remanence.model.validation import ORIGINS, STATED
 
 # A clock this far past the last write is more likely wrong than the memory idle.
 DOUBTFUL = timedelta(days=366)

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any
 
-from remanence.clock import Clock
 from remanence.errors import Conflict, InvalidInput, NotFound, StoreCorrupt, StoreError
 from remanence.layers.sessions.expiry import due, expired, puts, was_ahead
+from remanence.model.clock import Clock
 from remanence.model.document import Address, Discard, Document, Put, Shelf
-from remanence.model.filter import Both, Compare, Filter
+from remanence.model.filter import Both, Compare
 from remanence.model.memory import Json, Kind, MemoryRecord, State, unit_interval
+from remanence.model.ports.store import Store
 from remanence.model.scope import Reach, check_name
 from remanence.model.session import WorkingItem, later, ttl_of, value_of
-from remanence.ports.store import Documents
 
 MAX_KEYS = 100
 # From this importance on, an item goes into long-term memory as soon as it is set.
@@ -32,13 +32,6 @@ class _Required(Enum):
     DEFAULT = "no default"
 
 
-class WorkingStore(Documents, Protocol):
-    """What working memory needs of a store."""
-
-    def walk(self, reach: Reach, where: Filter | None = None) -> Iterator[MemoryRecord]:
-        """As in `Archive`."""
-
-
 class Working:
     """Working memory of one tenant: JSON values by session and key.
 
@@ -49,7 +42,7 @@ class Working:
 
     def __init__(
         self,
-        store: WorkingStore,
+        store: Store,
         tenant: str,
         clock: Clock,
         ttl_s: float,
@@ -73,13 +66,7 @@ class Working:
         importance: float | None = None,
         trust: float = 1.0,
     ) -> WorkingItem:
-        """Keep a JSON value under a key, in place of what was there.
-
-        At most 16 KB each and 100 keys a session; writers at the same moment may pass that a
-        little. With an importance of 0.8 or more it is promoted at once, unless it is too long for
-        a memory. What is promoted is trusted as much as the item: give the least of what it is
-        made of.
-        """
+        """Keep a JSON value under a key, in place of what was there."""
         address = _address(key, session_id, user_id)
         check_name("agent_id", agent_id)
         new = _Noted(
@@ -124,14 +111,14 @@ class Working:
         """Remove an item; whether it was there."""
         address = _address(key, session_id, user_id)
         there = self._live(address) is not None
-        self._store.put(self._tenant, [Discard(address=address)])
+        self._store.documents.put(self._tenant, [Discard(address=address)])
         return there
 
     def clear(self, *, session_id: str, user_id: str | None = None) -> int:
         """Remove everything that the session has in mind; how many items those were."""
         found = self._all(session_id, user_id)
         if found:
-            self._store.put(self._tenant, [Discard(address=one.address) for one in found])
+            self._store.documents.put(self._tenant, [Discard(address=one.address) for one in found])
         return len(found)
 
     def promote(
@@ -143,11 +130,7 @@ class Working:
         kind: str = Kind.SEMANTIC,
         importance: float | None = None,
     ) -> MemoryRecord:
-        """Put an item into long-term memory, as the text "key: value"; it stays here too.
-
-        Once for each value that was set: asked again, it gives the same memory, or a new one if
-        that was forgotten or erased.
-        """
+        """Put an item into long-term memory, as the text "key: value"; it stays here too."""
         found = self._live(_address(key, session_id, user_id))
         if found is None:
             raise _missing(key, session_id)
@@ -156,18 +139,18 @@ class Working:
 
     def cleanup(self, *, now: datetime | None = None) -> int:
         """Remove the items that have run out; how many. `now` is as in `Sessions.cleanup`."""
-        gone = expired(self._store, self._tenant, Shelf.WORKING, now, self._clock.now())
+        gone = expired(self._store.documents, self._tenant, Shelf.WORKING, now, self._clock.now())
         return sum(len(addresses) for addresses in gone)
 
     def _set(self, address: Address, new: _Noted) -> Document:
         for _ in range(TRIES):
             now = self._clock.now()
-            before = next(iter(self._store.documents(self._tenant, [address])), None)
+            before = next(iter(self._store.documents.get(self._tenant, [address])), None)
             if before is None or not before.alive(now):
                 self._check_room(address)
             put = _put(address, _counted(new, before), now, before.version if before else 0)
             with suppress(Conflict):
-                return self._store.put(self._tenant, [put])[0]
+                return self._store.documents.put(self._tenant, [put])[0]
         raise Conflict(f"{address.name!r:.80} changes faster than it can be written; try again.")
 
     def _check_room(self, address: Address) -> None:
@@ -182,7 +165,7 @@ class Working:
 
     def _live(self, address: Address) -> Document | None:
         now = self._clock.now()
-        found = self._store.documents(self._tenant, [address])
+        found = self._store.documents.get(self._tenant, [address])
         return next((one for one in found if one.alive(now)), None)
 
     def _all(self, session_id: str, user_id: str | None) -> list[Document]:
@@ -190,7 +173,9 @@ class Working:
         _check_session(session_id)
         reach = Reach(tenant=self._tenant, user_id=user_id, session_id=session_id)
         now = self._clock.now()
-        found = [one for one in self._store.walk_shelf(reach, Shelf.WORKING) if one.alive(now)]
+        found = [
+            one for one in self._store.documents.walk_shelf(reach, Shelf.WORKING) if one.alive(now)
+        ]
         return sorted(found, key=lambda one: (-one.updated_at.timestamp(), one.address.name))
 
     def _refresh(self, found: list[Document]) -> None:
@@ -199,14 +184,14 @@ class Working:
         moved = [put for one in found if (put := self._moved(one, now)) is not None]
         if moved:
             with suppress(Conflict, StoreError):
-                self._store.put(self._tenant, moved)
+                self._store.documents.put(self._tenant, moved)
 
     def _moved(self, found: Document, now: datetime) -> Put | None:
         """What moves the end of an item that was used now; None if that is not worth it."""
         noted, end = _noted(found), found.expires_at
         if end is None:
             return None
-        put_at = puts(self._store, self._tenant, Shelf.WORKING)
+        put_at = puts(self._store.documents, self._tenant, Shelf.WORKING)
         if was_ahead(end, noted.ttl_s, now, put_at):
             return _put(found.address, noted, now, found.version)
         if due(found.updated_at, end, noted.ttl_s, now):
@@ -252,7 +237,9 @@ class Working:
                 Compare("source", "eq", SOURCE, field=True),
             )
         )
-        return next((one for one in self._store.walk(reach, where) if one.text == text), None)
+        return next(
+            (one for one in self._store.archive.walk(reach, where) if one.text == text), None
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

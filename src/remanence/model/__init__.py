@@ -1,1 +1,1 @@
-"""Frozen values that check themselves; what crosses a package boundary is one of them."""
+"""Frozen values that check themselves, and the ports that a backend implements."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from remanence.errors import InvalidInput
+from remanence.model.validation import whole_of
 
 MAX_LIMIT = 1_000_000
 FENCE = "core_memory"  # what the blocks stand in when they are rendered
@@ -73,9 +74,4 @@ def block_label(label: object) -> str:
 
 def block_limit(limit: object) -> int:
     """The limit if it can be one, or `InvalidInput`."""
-    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
-        raise InvalidInput(
-            f"A block's limit is a whole number of characters from 1 to {MAX_LIMIT:,}; "
-            f"got {str(limit)[:40]!r}."
-        )
-    return limit
+    return whole_of("A block's limit", limit, 1, MAX_LIMIT)

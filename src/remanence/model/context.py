@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from remanence.errors import InvalidInput
+from remanence.model.validation import whole_of
 
 MAX_TOKENS = 1_000_000
 
@@ -16,7 +17,7 @@ ChatMessage: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class ContextItem:
     """One thing that is in: a memory by its id, a block by its label, a value by its key."""
 
     id: str
@@ -27,13 +28,13 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class ContextPart:
     """One part of a context. `tokens` counts its marks too; `left_out` is what did not fit."""
 
     name: str
     tokens: int
     share: float
-    items: tuple[Item, ...] = ()
+    items: tuple[ContextItem, ...] = ()
     left_out: int = 0
 
 
@@ -46,7 +47,7 @@ class Context:
 
     text: str
     messages: tuple[ChatMessage, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[ContextPart, ...]
     tokens: int
     max_tokens: int
     ids: tuple[str, ...] = ()
@@ -55,7 +56,7 @@ class Context:
     def __str__(self) -> str:
         return self.text
 
-    def part(self, name: str) -> Part:
+    def part(self, name: str) -> ContextPart:
         """The part of that name, empty or not."""
         for part in self.parts:
             if part.name == name:
@@ -74,20 +75,15 @@ class Context:
 
 def checked_budget(max_tokens: object) -> int:
     """The budget if it can be one, or `InvalidInput`."""
-    whole = isinstance(max_tokens, int) and not isinstance(max_tokens, bool)
-    if not whole or not 1 <= max_tokens <= MAX_TOKENS:  # type: ignore[operator]
-        raise InvalidInput(
-            f"max_tokens must be a whole number from 1 to {MAX_TOKENS:,}; got {max_tokens!r:.40}."
-        )
-    return int(max_tokens)  # type: ignore[call-overload, no-any-return]
+    return whole_of("max_tokens", max_tokens, 1, MAX_TOKENS)
 
 
-def _headline(part: Part) -> str:
+def _headline(part: ContextPart) -> str:
     left = f", {part.left_out} did not fit" if part.left_out else ""
     kept = f"{len(part.items)} in{left}"
     return f"{part.name:<9}{part.tokens:>6}  (share {part.share:.0%})  {kept}"
 
 
-def _line(item: Item) -> str:
+def _line(item: ContextItem) -> str:
     at = f"{item.at:%Y-%m-%d}" if item.at else ""
     return f"  {item.tokens:>5}  {at:<10}  {item.id:<36}  {item.why}"

@@ -52,10 +52,8 @@ class Address:
     def __post_init__(self) -> None:
         if self.name is None:
             raise InvalidInput(f"A {self.shelf} needs a name.")
-        check_name("name", self.name)
-        check_name("user_id", self.user_id)
-        check_name("agent_id", self.agent_id)
-        check_name("session_id", self.session_id)
+        for name in ("name", "user_id", "agent_id", "session_id"):
+            check_name(name, getattr(self, name))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

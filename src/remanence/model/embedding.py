@@ -8,6 +8,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from remanence.errors import InvalidInput
+
 FloatArray: TypeAlias = NDArray[np.float32]
 ByteArray: TypeAlias = NDArray[np.uint8]
 Span: TypeAlias = tuple[int, int]
@@ -73,3 +75,15 @@ def floats_of(rows: NDArray[np.int8]) -> FloatArray:
     values = rows[:, 4:].astype(np.float32)
     values *= steps
     return values
+
+
+def unit_of(vector: FloatArray, fingerprint: Fingerprint) -> FloatArray:
+    """A query scaled to length 1; `InvalidInput` for one that this embedder cannot have made."""
+    query = np.asarray(vector, np.float32)
+    if query.shape != (fingerprint.dimension,) or not np.isfinite(query).all():
+        raise InvalidInput(
+            f"vector must be {fingerprint.dimension} finite numbers, "
+            f"as {fingerprint.name} makes them."
+        )
+    unit: FloatArray = query / max(float(np.linalg.norm(query)), 1e-12)
+    return unit

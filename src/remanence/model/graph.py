@@ -65,7 +65,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Together:
+class CoOccurrence:
     """Two entities that so many memories speak of at once: a weak edge without a direction."""
 
     a: str
@@ -81,7 +81,7 @@ class Subgraph:
 
     nodes: tuple[Node, ...] = ()
     edges: tuple[Relation, ...] = ()
-    together: tuple[Together, ...] = ()
+    together: tuple[CoOccurrence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,10 +92,10 @@ class Route:
     """
 
     names: tuple[str, ...]
-    edges: tuple[Relation | Together, ...]
+    edges: tuple[Relation | CoOccurrence, ...]
 
 
-class Turn(StrEnum):
+class TimelineTurn(StrEnum):
     """What happened to a fact at a moment of a timeline."""
 
     BEGAN = "began"
@@ -104,11 +104,11 @@ class Turn(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class TimelineEntry:
     """An entry of a timeline: a fact began or ended at that time, or was noted then."""
 
     at: datetime
-    turn: Turn
+    turn: TimelineTurn
     fact: Fact
 
 
@@ -132,7 +132,7 @@ class Likeness:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resolved:
+class ResolveResult:
     """What `resolve` merged, or would merge, and what it left for a person to decide."""
 
     merged: tuple[Likeness, ...] = ()

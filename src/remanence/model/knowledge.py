@@ -69,7 +69,7 @@ def entity_id(user_id: str | None, name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class When:
+class Timespan:
     """A moment not exactly known: at `start` at the earliest, before `end`; None is not known."""
 
     start: datetime | None = None
@@ -135,8 +135,8 @@ class Claim:
     kind: str = FactKind.FACT
     confidence: float = 1.0
     trust: float = 1.0
-    began: When | None = None
-    ended: When | None = None
+    began: Timespan | None = None
+    ended: Timespan | None = None
     denies: bool = False
     origin: str = "caller"
     memory: str | None = None
@@ -183,8 +183,8 @@ class Fact:
     object_id: str | None = None
     valid_from: datetime | None = None
     valid_to: datetime | None = None
-    began: When | None = None
-    ended: When | None = None
+    began: Timespan | None = None
+    ended: Timespan | None = None
     retired_at: datetime | None = None
     sources: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from remanence.errors import InvalidInput
 from remanence.model.memory import unit_interval
+from remanence.model.validation import whole_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +45,7 @@ class LearnPolicy:
 
     def __post_init__(self) -> None:
         for name in ("kept", "replayed", "least", "new"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1_000_000:
-                raise InvalidInput(f"{name} must be a whole number from 1 to 1000000; got {value}.")
+            whole_of(name, getattr(self, name), 1, 1_000_000)
         if isinstance(self.seed, bool) or not isinstance(self.seed, int):
             raise InvalidInput(f"seed must be a whole number; got {self.seed!r}.")
         unit_interval("margin", self.margin)
@@ -54,7 +53,7 @@ class LearnPolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class TrainingScores:
     """nDCG@10 on feedback that was kept from the training: without what was learned, and with it.
 
     `older` is the same on what was asked before the newest questions.
@@ -82,7 +81,7 @@ class AdapterVersion:
     active: bool
     at: datetime
     why: str
-    judged: Judged
+    judged: TrainingScores
     experiences: int
     questions: int
     words: int = 0
@@ -90,12 +89,12 @@ class AdapterVersion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trained:
+class TrainingResult:
     """What a training came to; None is the version where there was too little to learn from."""
 
     accepted: bool
     why: str
-    judged: Judged
+    judged: TrainingScores
     version: AdapterVersion | None = None
 
 

@@ -8,6 +8,7 @@ from remanence.errors import InvalidInput
 from remanence.model.memory import unit_interval
 
 MAX_NAME = 256
+_NAMES = ("tenant", "user_id", "agent_id", "session_id")
 # Names in Persian, Sinhala or emoji hold these two, though Python calls them unprintable.
 JOINERS = dict.fromkeys((0x200C, 0x200D))
 
@@ -35,10 +36,8 @@ class Scope:
     session_id: str | None = None
 
     def __post_init__(self) -> None:
-        check_name("tenant", self.tenant)
-        check_name("user_id", self.user_id)
-        check_name("agent_id", self.agent_id)
-        check_name("session_id", self.session_id)
+        for name in _NAMES:
+            check_name(name, getattr(self, name))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +58,8 @@ class Reach:
     min_trust: float = 0.0
 
     def __post_init__(self) -> None:
-        check_name("tenant", self.tenant)
-        check_name("user_id", self.user_id)
-        check_name("agent_id", self.agent_id)
-        check_name("session_id", self.session_id)
+        for name in _NAMES:
+            check_name(name, getattr(self, name))
         unit_interval("min_trust", self.min_trust)
         for name in ("include_shared", "all_users"):
             if not isinstance(getattr(self, name), bool):

@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from remanence.errors import InvalidInput
-from remanence.model.accept import json_of
 from remanence.model.memory import Json, Metadata, aware
 from remanence.model.scope import check_name
+from remanence.model.validation import json_of
 
 MAX_DATA = 65_536
 MAX_VALUE = 16_384

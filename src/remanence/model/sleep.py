@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from remanence.errors import InvalidInput
 from remanence.model.memory import Association, unit_interval
 from remanence.model.scope import Reach
-from remanence.model.write import Action, Moved
+
+if TYPE_CHECKING:  # they need NumPy, and a name of a step does not
+    from remanence.model.write import Action, Moved
 
 
 class Step(StrEnum):
@@ -102,7 +105,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Changed:
+class RunChanged:
     """One memory that a run changed: in which batch, to which version, by which verb.
 
     `stands` says that it still has the last version the run gave it.
@@ -116,11 +119,11 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class RunShown:
     """A run with what it changed, in order."""
 
     run: Run
-    changes: tuple[Changed, ...]
+    changes: tuple[RunChanged, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,25 +6,20 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from remanence.errors import EmbedderError
 from remanence.model.document import Address, Shelf
+from remanence.model.ports.embedder import Embedder
+from remanence.model.ports.store import Store
 from remanence.model.scope import Reach
-from remanence.ports.embedder import Embedder
-from remanence.ports.store import Documents, RecallSource
-from remanence.recall.adapter import Adapter
-from remanence.recall.packed import Unusable, unpacked
+from remanence.recall.adapter import Adapter, Unusable, unpacked
 from remanence.recall.ranker import Ranker
 
 NAME = "retrieval"
 EVERY_S = 2.0
 HELD = 256
-
-
-class Source(Documents, RecallSource, Protocol):
-    """The store as adapters are read from it."""
 
 
 def head_of(user_id: str | None) -> Address:
@@ -60,6 +55,7 @@ class _Held:
     looked_at: float
 
 
+@dataclass(eq=False)
 class Adapters:
     """Gives each partition the adapter of its owner. Thread-safe.
 
@@ -68,20 +64,13 @@ class Adapters:
     another process changed is noticed `every_s` seconds later at most.
     """
 
-    def __init__(
-        self,
-        source: Source,
-        embedder: Embedder,
-        ranker: Ranker,
-        *,
-        every_s: float = EVERY_S,
-        seconds: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._source = source
-        self._embedder = embedder
-        self._ranker = ranker
-        self._every_s = every_s
-        self._seconds = seconds
+    source: Store
+    embedder: Embedder
+    ranker: Ranker
+    every_s: float = EVERY_S
+    seconds: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
         self._lock = threading.Lock()
         self._known: OrderedDict[tuple[str, str | None], _Held] = OrderedDict()
 
@@ -97,7 +86,7 @@ class Adapters:
             partition: one.adapter
             for user, one in held.items()
             if one.adapter is not None
-            for partition in self._source.partitions(Reach(tenant=reach.tenant, user_id=user))
+            for partition in self.source.recall.partitions(Reach(tenant=reach.tenant, user_id=user))
         }
         return Adapted(
             found,
@@ -115,12 +104,12 @@ class Adapters:
             self._known.pop((tenant, user_id), None)
 
     def _current(self, tenant: str, user: str | None) -> _Held:
-        now = self._seconds()
+        now = self.seconds()
         with self._lock:
             held = self._known.get((tenant, user))
             if held is not None:
                 self._known.move_to_end((tenant, user))
-        if held is not None and now - held.looked_at < self._every_s:
+        if held is not None and now - held.looked_at < self.every_s:
             return held
         held = self._looked(tenant, user, held, now)
         with self._lock:
@@ -130,29 +119,28 @@ class Adapters:
         return held
 
     def _looked(self, tenant: str, user: str | None, before: _Held | None, now: float) -> _Held:
-        heads = self._source.documents(tenant, [head_of(user)])
+        heads = self.source.documents.get(tenant, [head_of(user)])
         version = heads[0].version if heads else 0
         if before is not None and before.head == version:
-            return _Held(before.adapter, before.trouble, version, now)
+            return replace(before, looked_at=now)
         number = active_number(heads[0].value) if heads else None
-        if number is None:
-            return _Held(None, "", version, now)
+        adapter, trouble = None, ""
         try:
-            return _Held(self._read(tenant, user, number), "", version, now)
+            adapter = None if number is None else self._read(tenant, user, number)
         except EmbedderError:
-            return _Held(None, "", -1, now)  # the search itself says what is wrong
+            version = -1  # the search itself says what is wrong
         except Unusable as error:
-            told = f"adapter: version {number} is not used, {error}; train again or roll back"
-            return _Held(None, told, version, now)
+            trouble = f"adapter: version {number} is not used, {error}; train again or roll back"
+        return _Held(adapter, trouble, version, now)
 
     def _read(self, tenant: str, user: str | None, number: int) -> Adapter:
-        documents = self._source.documents(tenant, [version_of(user, number)])
+        documents = self.source.documents.get(tenant, [version_of(user, number)])
         if not documents:
             raise Unusable("it is not there")
         value = documents[0].value.get("adapter")
         if not isinstance(value, Mapping):
             raise Unusable("it is damaged")
-        return unpacked(value, number, self._ranker, self._embedder.fingerprint)
+        return unpacked(value, number, self.ranker, self.embedder.fingerprint)
 
 
 def active_number(head: Mapping[str, Any]) -> int | None:

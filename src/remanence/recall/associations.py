@@ -15,10 +15,10 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from remanence.language.words import is_stop_word
 from remanence.model.embedding import FloatArray
-from remanence.ports.store import Keys, KnowledgeSource, Name
+from remanence.model.ports.store import Keys, RecallSource
 from remanence.recall.columns import Lexicon, plain_words
-from remanence.text.words import is_stop_word
 
 Numbers = NDArray[np.int64]
 Pairs = NDArray[np.int64]  # (n, 2), each once
@@ -105,10 +105,10 @@ class Associations:
         return others[fresh], np.minimum(total[fresh], DECAY)
 
 
-def associations_of(source: KnowledgeSource, partition: int) -> Associations:
+def associations_of(source: RecallSource, partition: int) -> Associations:
     """All that the store knows of a partition."""
     lexicon = Lexicon()
-    number = _numbered(lexicon, source.names(partition))
+    number = {one.number: lexicon.number(one.name) for one in source.names(partition)}
     known = [
         (number[t.subject], number[t.object], t.key, t.trust)
         for t in source.ties(partition)
@@ -137,7 +137,7 @@ def _both_ways(ties: Ties) -> Pairs:
 
 
 def moved(
-    held: Associations, source: KnowledgeSource, partition: int, keys: Sequence[int]
+    held: Associations, source: RecallSource, partition: int, keys: Sequence[int]
 ) -> Associations:
     """The associations after memories changed; read afresh if one speaks of a name not known yet.
 
@@ -151,10 +151,6 @@ def moved(
     joined = np.concatenate([stay, spoken])
     ordered = joined[np.lexsort(joined.T[::-1])]
     return Associations(held.lexicon, held.number, ordered, held.tied, held.ties)
-
-
-def _numbered(lexicon: Lexicon, names: Iterable[Name]) -> dict[int, int]:
-    return {one.number: lexicon.number(one.name) for one in names}
 
 
 def _pairs(pairs: Iterable[tuple[int, int]]) -> Pairs:

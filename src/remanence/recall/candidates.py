@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from remanence.model.embedding import FloatArray
-from remanence.ports.vector_index import Nearest
+from remanence.model.ports.vector_index import Nearest
 from remanence.recall.columns import Columns
 from remanence.recall.lexical import WordScores
 from remanence.recall.postings import Rows
@@ -85,11 +85,7 @@ def choose_pool(
 
 
 def _gather(
-    columns: Columns,
-    allowed: NDArray[np.bool_],
-    words: WordScores,
-    by_vector: Rows,
-    lures: Lures,
+    columns: Columns, allowed: NDArray[np.bool_], words: WordScores, by_vector: Rows, lures: Lures
 ) -> Rows:
     totals = words.totals if allowed.all() else np.where(allowed, words.totals, 0)
     by_words = _largest(totals, BY_WORDS)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from remanence.model.embedding import Fingerprint
 from remanence.model.filter import Filter
 from remanence.model.memory import MemoryRecord
+from remanence.model.ports.pieces import StoredPieces
+from remanence.model.ports.store import Keys
 from remanence.model.query import Query
-from remanence.ports.pieces import StoredPieces
-from remanence.ports.store import Keys
 from remanence.recall.columns import KINDS, STATES, Columns, Lexicon
 
 Mask = NDArray[np.bool_]
@@ -23,7 +23,11 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 
 
-class Readable(Protocol):
+PiecesOf: TypeAlias = Callable[[Fingerprint, int, Sequence[int]], StoredPieces]
+"""The stored pieces of the memories with these keys in a partition, as `Vectors` has them."""
+
+
+class ReadPartition(Protocol):
     """What a search reads of a partition, now or at a moment."""
 
     def keys(self, partition: int, where: Filter) -> Keys:
@@ -32,15 +36,12 @@ class Readable(Protocol):
     def postings(self, partition: int, terms: Sequence[str], most: int) -> list[Keys | None]:
         """The keys that hold each term, as `RecallSource` has them."""
 
-    def pieces(self, fingerprint: Fingerprint, partition: int, keys: Sequence[int]) -> StoredPieces:
-        """The stored pieces of these memories, as `Vectors` has them."""
-
     def records(self, partition: int, keys: Sequence[int]) -> dict[int, MemoryRecord]:
         """Whole records by key."""
 
 
 def conditions(
-    query: Query, columns: Columns, source: Readable, partition: int
+    query: Query, columns: Columns, source: ReadPartition, partition: int
 ) -> Iterator[tuple[str, Mask]]:
     """Each condition of the query with its name, cheapest first."""
     yield "state", _any_of(columns.state, [STATES[state] for state in query.states])
@@ -64,7 +65,7 @@ def conditions(
         yield "filters", _mask(columns, source.keys(partition, query.where))
 
 
-def allowed(query: Query, columns: Columns, source: Readable, partition: int) -> Mask:
+def allowed(query: Query, columns: Columns, source: ReadPartition, partition: int) -> Mask:
     """The rows that satisfy every condition."""
     mask = np.ones(len(columns), bool)
     for _, condition in conditions(query, columns, source, partition):

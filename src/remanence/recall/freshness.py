@@ -9,7 +9,7 @@ import numpy as np
 from remanence.model.embedding import FloatArray
 from remanence.recall.columns import Columns
 from remanence.recall.postings import Rows
-from remanence.recall.understand import Question
+from remanence.recall.question import Question
 
 DAY = 86_400_000_000
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from remanence.model.embedding import FloatArray
-from remanence.ports.store import Keys
+from remanence.model.ports.store import Keys
 from remanence.recall.columns import Columns
 from remanence.recall.postings import Posting, Rows, idf_of, posting_of
 

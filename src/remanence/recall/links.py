@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +12,8 @@ from numpy.typing import NDArray
 from remanence.errors import NotFound
 from remanence.model.embedding import FloatArray
 from remanence.model.memory import MemoryRecord, Related
+from remanence.model.ports.store import Store
 from remanence.model.query import ALL
-from remanence.ports.store import Links, RecallSource
 from remanence.recall.associations import DECAY, NOTHING
 from remanence.recall.candidates import Pool
 from remanence.recall.columns import Columns
@@ -28,17 +27,13 @@ TOGETHER = "used_together"
 DAILY = 0.95
 
 
-class Source(Links, RecallSource, Protocol):
-    """The store as links are read."""
-
-
 class LinkReader:
     """Reads what memories are linked with; cheap where there are none. Thread-safe.
 
     Once a tenant was seen to have links it is taken to have some.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Store) -> None:
         self._source = source
         self._linking: set[str] = set()
 
@@ -57,37 +52,35 @@ class LinkReader:
         """
         if not self._links_in(tenant):
             return NOTHING
-        records = self._source.records(partition, columns.key[leaders].tolist())
+        records = self._source.recall.records(partition, columns.key[leaders].tolist())
         found = dict(_strengths(self._source, partition, records, now, min_trust))
         rows = columns.rows_of(np.array(list(found), np.int64))
         strength = np.array(list(found.values()), np.float32)
         return rows[rows >= 0], strength[rows >= 0]
 
     def _links_in(self, tenant: str) -> bool:
-        if tenant not in self._linking and any(True for _ in self._source.links(tenant)):
+        if tenant not in self._linking and any(True for _ in self._source.links.scan(tenant)):
             self._linking.add(tenant)
         return tenant in self._linking
 
 
 def _strengths(
-    source: Source,
-    partition: int,
-    records: dict[int, MemoryRecord],
-    now: datetime,
-    min_trust: float,
+    source: Store, partition: int, records: dict[int, MemoryRecord], now: datetime, min_trust: float
 ) -> Iterator[tuple[int, float]]:
     """Key and strength of what is linked with these memories, the strongest link last."""
     links = [link for record in records.values() for link in _links(source, record, min_trust)]
     for link in sorted(links, key=lambda link: left_of(link, now)):
-        place = source.key_of(link.memory.tenant, link.memory.id)
+        place = source.recall.key_of(link.memory.tenant, link.memory.id)
         if place is not None and place[0] == partition:
             yield place[1], DECAY * left_of(link, now)
 
 
-def _links(source: Source, record: MemoryRecord, min_trust: float) -> Sequence[Related]:
+def _links(source: Store, record: MemoryRecord, min_trust: float) -> Sequence[Related]:
     most = MOST if min_trust <= 0 else ALL
     with suppress(NotFound):  # erased just now
-        found = source.related(record.tenant, record.id, type=None, direction="both", limit=most)
+        found = source.links.related(
+            record.tenant, record.id, type=None, direction="both", limit=most
+        )
         return [link for link in found if link.memory.trust >= min_trust][:MOST]
     return ()
 

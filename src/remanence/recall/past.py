@@ -6,28 +6,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Protocol
 
 import numpy as np
 
 from remanence.errors import NotFound
+from remanence.language.traits import flags, said_days
+from remanence.language.words import terms
 from remanence.model.embedding import Fingerprint
-from remanence.model.filter import Compare, Filter
+from remanence.model.filter import Compare, Filter, satisfies
 from remanence.model.memory import MemoryRecord, as_known
-from remanence.model.satisfying import satisfies
-from remanence.ports.pieces import StoredPieces
-from remanence.ports.store import Archive, Keys, RecallSource, Trait, Vectors
+from remanence.model.ports.pieces import StoredPieces
+from remanence.model.ports.store import Keys, Store, Trait
 from remanence.recall.columns import changed
 from remanence.recall.conditions import microseconds
 from remanence.recall.postings import KnownPostings
 from remanence.recall.views import View
-from remanence.text.flags import flags
-from remanence.text.said import said_days
-from remanence.text.words import terms
-
-
-class Source(RecallSource, Vectors, Archive, Protocol):
-    """The store as the past is read from it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +39,7 @@ class Past:
     then. Use counts, links and what the names of a question lead to are those of now.
     """
 
-    def __init__(self, source: Source, moment: datetime) -> None:
+    def __init__(self, source: Store, moment: datetime) -> None:
         self._source = source
         self._moment = moment
         self._then: dict[int, _Then] = {}
@@ -64,7 +57,7 @@ class Past:
     def traits(self, partition: int) -> Iterator[Trait]:
         """The traits that changed memories had."""
         then = self._of(partition)
-        for trait in self._source.traits(partition, list(then.records)):
+        for trait in self._source.recall.traits(partition, list(then.records)):
             yield _trait_of(trait, then.records[trait.key], retold=trait.key in then.retold)
 
     def retold(self, partition: int) -> Keys:
@@ -75,12 +68,12 @@ class Past:
         """Keys of the memories that satisfied the filter, ascending."""
         then = self._of(partition)
         fitting = [key for key, record in then.records.items() if satisfies(record, where)]
-        unchanged = np.setdiff1d(self._source.keys(partition, where), then.touched)
+        unchanged = np.setdiff1d(self._source.recall.keys(partition, where), then.touched)
         return np.union1d(unchanged, np.array(fitting, np.int64))
 
     def postings(self, partition: int, terms: Sequence[str], most: int) -> list[Keys | None]:
         """The keys whose texts of then hold each term."""
-        found, then = self._source.postings(partition, terms, most), self._of(partition)
+        found, then = self._source.recall.postings(partition, terms, most), self._of(partition)
         if not len(then.retold):
             return found
         told = self._told(then)
@@ -92,12 +85,12 @@ class Past:
     def pieces(self, fingerprint: Fingerprint, partition: int, keys: Sequence[int]) -> StoredPieces:
         """The pieces of memories whose texts are the same today."""
         known = np.setdiff1d(np.array(keys, np.int64), self.retold(partition))
-        return self._source.pieces(fingerprint, partition, known.tolist())
+        return self._source.vectors.pieces(fingerprint, partition, known.tolist())
 
     def records(self, partition: int, keys: Sequence[int]) -> dict[int, MemoryRecord]:
         """The memories as they were; those that were not there yet are left out."""
         then = self._of(partition).records
-        fresh = self._source.records(partition, [key for key in keys if key not in then])
+        fresh = self._source.recall.records(partition, [key for key in keys if key not in then])
         found = {key: self._as_known(record) for key, record in fresh.items()}
         found |= {key: then[key] for key in keys if key in then}
         return {key: record for key, record in found.items() if record is not None}
@@ -109,9 +102,9 @@ class Past:
 
     def _read(self, partition: int) -> _Then:
         since = Compare("updated_at", "gt", self._moment, field=True)
-        touched = self._source.keys(partition, since)
+        touched = self._source.recall.keys(partition, since)
         records, retold = {}, []
-        for key, record in self._source.records(partition, touched.tolist()).items():
+        for key, record in self._source.recall.records(partition, touched.tolist()).items():
             then = self._as_known(record)
             if then is not None:
                 records[key] = then
@@ -124,7 +117,7 @@ class Past:
             return record
         if record.created_at <= self._moment:
             with suppress(NotFound):  # erased just now
-                history = self._source.history(record.tenant, record.id)
+                history = self._source.archive.history(record.tenant, record.id)
                 return as_known(record, history, self._moment)
         return None
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from remanence.model.embedding import FloatArray
-from remanence.ports.store import Keys
+from remanence.model.fork_safety import computing
+from remanence.model.ports.store import Keys
 from remanence.recall.columns import Columns
-from remanence.turns import computing
 
 K1 = 1.2
 B = 0.75

@@ -15,16 +15,15 @@ from remanence.errors import EmbedderError
 from remanence.model.filter import Both, Compare, Either, Filter, Not
 from remanence.model.hit import Hits
 from remanence.model.memory import MemoryRecord
+from remanence.model.ports.cache import Cache
+from remanence.model.ports.embedder import Embedder
+from remanence.model.ports.store import Store
 from remanence.model.query import Query
-from remanence.ports.cache import Cache
-from remanence.ports.embedder import Embedder
-from remanence.ports.store import Store
-from remanence.recall.answer import Answer, hits_of, memories_of
+from remanence.recall.answer import FORMAT, Answer, Saved, hits_of, memories_of
 from remanence.recall.conditions import microseconds
 from remanence.recall.freshness import Freshness
+from remanence.recall.question import Question
 from remanence.recall.ranker import Ranker
-from remanence.recall.saved import FORMAT, Saved
-from remanence.recall.understand import Question
 
 TTL_S = 60.0
 # Reading a larger value takes longer than many a search.
@@ -39,6 +38,7 @@ class Slot:
     partitions: frozenset[int]
 
 
+@dataclass(eq=False)
 class ResultCache:
     """Gives the results of a search again as long as nothing that decides them has changed.
 
@@ -48,22 +48,16 @@ class ResultCache:
     checked, because others may write to it.
     """
 
-    def __init__(
-        self,
-        cache: Cache,
-        store: Store,
-        embedder: Embedder,
-        ranker: Ranker,
-        freshness: Freshness,
-        *,
-        ttl_s: float = TTL_S,
-    ) -> None:
-        self._cache = cache
-        self._store = store
-        self._embedder = embedder
-        self._ttl_s = ttl_s
-        self._ranking = _ranking(ranker, freshness)
-        self._saved = Saved(ranker)
+    cache: Cache
+    store: Store
+    embedder: Embedder
+    ranker: Ranker
+    freshness: Freshness
+    ttl_s: float = TTL_S
+
+    def __post_init__(self) -> None:
+        self._ranking = _ranking(self.ranker, self.freshness)
+        self._saved = Saved(self.ranker)
 
     def hits(
         self,
@@ -86,25 +80,25 @@ class ResultCache:
         answer = search()
         if slot and not answer.degraded:
             self._keep(slot, answer)
-        return hits_of(answer, memories_of(self._store, answer.found))
+        return hits_of(answer, memories_of(self.store.recall, answer.found))
 
     def _slot(
         self, query: Query, question: Question, live: bool, adapted: tuple[tuple[int, int], ...]
     ) -> Slot | None:
         """None when the results cannot be kept. Made before the search, never after it."""
-        partitions = self._store.partitions(query.reach)
+        partitions = self.store.recall.partitions(query.reach)
         if not partitions or _by_uses(query.where):
             return None
         try:
-            fingerprint = self._embedder.fingerprint
+            fingerprint = self.embedder.fingerprint
         except EmbedderError:
             return None
-        identity = self._store.identity
+        identity = self.store.upkeep.identity
         decisive = (
             (FORMAT, identity, fingerprint, self._ranking),
             tuple(getattr(query, f.name) for f in fields(query) if f.name != "now"),
             _moment(question, live),
-            tuple((number, self._store.position(number)) for number in sorted(partitions)),
+            tuple((number, self.store.recall.position(number)) for number in sorted(partitions)),
             adapted,
         )
         key = f"{answers_of(identity, query.reach.tenant)}{_digest(decisive)}"
@@ -113,10 +107,10 @@ class ResultCache:
     def _keep(self, slot: Slot, answer: Answer) -> None:
         value = self._saved.write(slot.key, answer)
         if len(value) <= LARGEST:
-            self._cache.put({slot.key: value}, self._ttl_s)
+            self.cache.put({slot.key: value}, self.ttl_s)
 
     def _known(self, slot: Slot, query: Query, question: Question) -> Hits | None:
-        [value] = self._cache.get([slot.key])
+        [value] = self.cache.get([slot.key])
         if value is None or len(value) > LARGEST:
             return None
         try:
@@ -125,7 +119,7 @@ class ResultCache:
             return None
         if len(answer.found) > query.limit:
             return None
-        records = memories_of(self._store, answer.found)
+        records = memories_of(self.store.recall, answer.found)
         whole = len(records) == len(answer.found)
         if whole and all(_fits(record, query) for record in records.values()):
             return hits_of(answer, records) if self._filtered(answer, query) else None
@@ -137,7 +131,7 @@ class ResultCache:
             return True
         for partition in {one.partition for one in answer.found}:
             keys = [one.key for one in answer.found if one.partition == partition]
-            if not np.isin(keys, self._store.keys(partition, query.where)).all():
+            if not np.isin(keys, self.store.recall.keys(partition, query.where)).all():
                 return False
         return True
 

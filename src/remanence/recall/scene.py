@@ -11,16 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from remanence.language.traits import QUESTION
 from remanence.model.embedding import FloatArray
 from remanence.recall.adapter import Learned
 from remanence.recall.candidates import Pool, said_by, session_values
 from remanence.recall.columns import Columns
-from remanence.recall.evidence import Evidence
-from remanence.recall.late import weighted
+from remanence.recall.evidence import Evidence, weighted
 from remanence.recall.lexical import WordScores
 from remanence.recall.postings import Rows
-from remanence.recall.understand import Question
-from remanence.text.flags import QUESTION
+from remanence.recall.question import Question
 
 LEADING = 3
 CHATTY = 100
@@ -35,13 +34,8 @@ VAGUE_TIMES = 4
 
 
 def figures_of(values: NDArray[Any]) -> FloatArray:
-    """Any array as 32-bit figures."""
+    """Any array as 32-bit figures; true is 1, false is 0."""
     return np.asarray(values, np.float32)
-
-
-def flagged(values: NDArray[np.bool_]) -> FloatArray:
-    """True as 1, false as 0."""
-    return figures_of(values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +171,7 @@ class Scene:
     @cached_property
     def speaker_named(self) -> FloatArray:
         """1 where the speaker is a person the question names."""
-        return flagged(said_by(self.columns, self.rows, self.people))
+        return figures_of(said_by(self.columns, self.rows, self.people))
 
     @cached_property
     def graph(self) -> FloatArray:
@@ -238,7 +232,7 @@ class Scene:
 
     def has(self, flag: int) -> FloatArray:
         """1 where the text has that trait."""
-        return flagged(self.flags & flag != 0)
+        return figures_of(self.flags & flag != 0)
 
     @cached_property
     def answers(self) -> FloatArray:
@@ -246,4 +240,4 @@ class Scene:
         before = self.around(-1)
         asked = (self.columns.flags[before] & QUESTION) != 0
         other = self.columns.speaker[before] != self.columns.speaker[self.rows]
-        return flagged((before >= 0) & asked & other)
+        return figures_of((before >= 0) & asked & other)

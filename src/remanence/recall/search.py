@@ -4,41 +4,39 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from remanence import deadline
+from remanence.language.words import terms
+from remanence.model import deadline
 from remanence.model.embedding import Fingerprint, FloatArray, QueryEmbedding
-from remanence.model.hit import Hits, Understanding
+from remanence.model.fork_safety import computing
+from remanence.model.hit import Hits
+from remanence.model.ports.embedder import Embedder
+from remanence.model.ports.store import Keys, Store
+from remanence.model.ports.vector_index import Nearest, VectorIndex
 from remanence.model.query import ALL, Query
-from remanence.ports.embedder import Embedder
-from remanence.ports.store import Keys, Store
-from remanence.ports.vector_index import Nearest, VectorIndex
+from remanence.recall.adaptation import Adapting, learned_shares
 from remanence.recall.adapter import Adapter
 from remanence.recall.adapters import PLAIN, Adapted, Adapters
-from remanence.recall.adapting import Adapting, learned_shares
-from remanence.recall.answer import Answer, Found, found_in, hits_of, memories_of
+from remanence.recall.answer import Answer, FoundHit, found_in, hits_of, memories_of
 from remanence.recall.candidates import POOL, Lures, Pool, choose_pool
 from remanence.recall.columns import Columns
-from remanence.recall.conditions import Mask, Readable, allowed, microseconds
-from remanence.recall.diversity import diversified
-from remanence.recall.evidence import Evidence, no_evidence, read_evidence
+from remanence.recall.conditions import Mask, PiecesOf, ReadPartition, allowed, microseconds
+from remanence.recall.evidence import MOST_TOKENS, Evidence, no_evidence, read_evidence, worthiest
 from remanence.recall.freshness import Freshness
-from remanence.recall.late import MOST_TOKENS, worthiest
 from remanence.recall.lexical import WordScores
 from remanence.recall.links import LEADERS, LinkReader, joined, raised
 from remanence.recall.past import Past
 from remanence.recall.postings import Rows
-from remanence.recall.ranked import Ranked
+from remanence.recall.question import Question, Wordings
+from remanence.recall.ranked import Ranked, diversified
 from remanence.recall.ranker import Ranker
 from remanence.recall.results import ResultCache
 from remanence.recall.scene import Scene
 from remanence.recall.signals import extents_of, measure
-from remanence.recall.understand import Question
 from remanence.recall.views import View, Views, only_trusted
-from remanence.recall.wordings import Wordings
-from remanence.text.words import terms
-from remanence.turns import computing
 
 # In a small partition every cosine is at hand; in a large one the best few are read and scored.
 SMALL = 4_000
@@ -52,31 +50,25 @@ MANY = 20_000
 VARIETY = 3
 
 
+@dataclass(eq=False)
 class Recall:
     """Finds memories: candidates from the store and the index, ranked by the linear ranker."""
 
-    def __init__(
-        self,
-        store: Store,
-        embedder: Embedder,
-        index_for: Callable[[Fingerprint], VectorIndex],
-        ranker: Ranker,
-        freshness: Freshness,
-        views_budget: int,
-        results: ResultCache | None = None,
-    ) -> None:
-        self._store = store
-        self._embedder = embedder
-        self._index_for = index_for
-        self._freshness = freshness
-        self._results = results
+    store: Store
+    embedder: Embedder
+    index_for: Callable[[Fingerprint], VectorIndex]
+    ranker: Ranker
+    freshness: Freshness
+    views_budget: int
+    results: ResultCache | None = None
+
+    def __post_init__(self) -> None:
         self._index: VectorIndex | None = None
         self._index_lock = threading.Lock()
-        self.ranker = ranker
-        self.adapters = Adapters(store, embedder, ranker)
-        self.views = Views(store, views_budget)
-        self._links = LinkReader(store)
-        self._adapting = Adapting(store, self.vectors)
+        self.adapters = Adapters(self.store, self.embedder, self.ranker)
+        self.views = Views(self.store.recall, self.views_budget)
+        self._links = LinkReader(self.store)
+        self._adapting = Adapting(self.store.recall, self.vectors)
 
     @property
     def index(self) -> VectorIndex | None:
@@ -87,7 +79,7 @@ class Recall:
         """The vector index of the present embedder, made on first use."""
         with self._index_lock:
             if self._index is None:
-                self._index = self._index_for(self._embedder.fingerprint)
+                self._index = self.index_for(self.embedder.fingerprint)
             return self._index
 
     def search(self, query: Query, *, live: bool = False) -> Hits:
@@ -100,26 +92,27 @@ class Recall:
             answer = self._answer(query, question, PLAIN, past)
             return hits_of(answer, memories_of(past, answer.found))
         adapted = self.adapters.of(query.reach)
-        if self._results is not None:
-            return self._results.hits(
+        if self.results is not None:
+            return self.results.hits(
                 query, question, live, lambda: self._answer(query, question, adapted), adapted.mark
             )
         answer = self._answer(query, question, adapted)
-        return hits_of(answer, memories_of(self._store, answer.found))
+        return hits_of(answer, memories_of(self.store.recall, answer.found))
 
     def _answer(
         self, query: Query, question: Question, adapted: Adapted, past: Past | None = None
     ) -> Answer:
-        wordings = Wordings(self._embedder)
+        wordings = Wordings(self.embedder)
         scenes = self._scenes(query, question, wordings, adapted, past)
-        found: tuple[Found, ...] = ()
+        found: tuple[FoundHit, ...] = ()
         if scenes:
             with computing():
                 found = found_in(self.chosen(query, self.rank(query, scenes)), self.ranker)
+        people = {s.columns.lexicons.speakers.names[n] for s in scenes for n in s.people}
         told = [*wordings.lost, *(s.degraded for s in scenes if s.degraded), *adapted.troubles]
         return Answer(
             found=found,
-            understood=_understood(question, scenes),
+            understood=question.understood(sorted(people)),
             degraded=tuple(dict.fromkeys(told)),
         )
 
@@ -128,12 +121,12 @@ class Recall:
         past = self.past_of(query)
         if adapted is None:
             adapted = self.adapters.of(query.reach) if past is None else PLAIN
-        question, wordings = Question(query.text, query.now), Wordings(self._embedder)
+        question, wordings = Question(query.text, query.now), Wordings(self.embedder)
         return self._scenes(query, question, wordings, adapted, past)
 
     def past_of(self, query: Query) -> Past | None:
         """The past that the query asks for, if it does."""
-        return None if query.known_at is None else Past(self._store, query.known_at)
+        return None if query.known_at is None else Past(self.store, query.known_at)
 
     def seen(self, partition: int, past: Past | None, min_trust: float = 0.0) -> View:
         """The partition as it stands, or stood, without what is trusted less."""
@@ -170,7 +163,7 @@ class Recall:
         adapted: Adapted,
         past: Past | None,
     ) -> list[Scene]:
-        partitions = self._store.partitions(query.reach)
+        partitions = self.store.recall.partitions(query.reach)
         using = adapted.adapters
         found = (self._scene(query, question, wordings, p, using.get(p), past) for p in partitions)
         return [scene for scene in found if scene is not None]
@@ -186,7 +179,7 @@ class Recall:
     ) -> Scene | None:
         deadline.check()
         view = self.seen(partition, past, query.min_trust)
-        source = self._store if past is None else past
+        source = self.store.recall if past is None else past
         columns = view.columns
         mask = allowed(query, columns, source, partition)
         if not mask.any():
@@ -223,7 +216,9 @@ class Recall:
         weights = _token_weights(asked, words, embedded)
         if embedded is not None and len(weights) > MOST_TOKENS:
             embedded, weights = worthiest(embedded, weights)
-        evidence = self._evidence(source, partition, columns, pool, embedded)
+        evidence = self._evidence(
+            (past or self.store.vectors).pieces, partition, columns, pool, embedded
+        )
         return Scene(
             question,
             partition,
@@ -254,7 +249,7 @@ class Recall:
 
     def _evidence(
         self,
-        source: Readable,
+        pieces_of: PiecesOf,
         partition: int,
         columns: Columns,
         pool: Pool,
@@ -263,11 +258,11 @@ class Recall:
         if embedded is None:
             return no_evidence()
         rows = np.concatenate([pool.rows, columns.neighbours(pool.rows, -1)])
-        fingerprint = self._embedder.fingerprint
-        return read_evidence(source, fingerprint, partition, columns, rows, embedded)
+        fingerprint = self.embedder.fingerprint
+        return read_evidence(pieces_of, fingerprint, partition, columns, rows, embedded)
 
     def _shares(self, query: Query, scene: Scene, figures: FloatArray) -> FloatArray:
-        fresh = self._freshness.shares(
+        fresh = self.freshness.shares(
             scene.question, scene.columns, scene.rows, microseconds(query.now), query.time_weight
         )
         ranker = self.ranker if scene.learned is None else scene.learned.adapter.ranker
@@ -309,19 +304,8 @@ def _token_weights(
     return np.array(found, np.float32)
 
 
-def _understood(question: Question, scenes: list[Scene]) -> Understanding:
-    people = {s.columns.lexicons.speakers.names[n] for s in scenes for n in s.people}
-    period = question.period
-    return Understanding(
-        terms=tuple(question.terms),
-        people=tuple(sorted(people)),
-        since=period.start if period else None,
-        until=period.end if period else None,
-    )
-
-
 def _postings(
-    source: Store | Past,
+    source: ReadPartition,
     query: Query,
     partition: int,
     terms: Sequence[str],

@@ -13,10 +13,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from remanence.language.traits import NAMES, NUMBER, QUESTION, TIME
 from remanence.model.embedding import FloatArray
 from remanence.recall.columns import ALONE, ROLES
-from remanence.recall.scene import Scene, figures_of, flagged
-from remanence.text.flags import NAMES, NUMBER, QUESTION, TIME
+from remanence.recall.scene import Scene, figures_of
 
 LEADERS = 3
 MOST = 8.0  # of the best; ordinary pools stay far below
@@ -120,7 +120,7 @@ def _position(s: Scene) -> FloatArray:
 def _by_user(s: Scene) -> FloatArray:
     """0 for what a nameless assistant said; whoever has a name takes part as a person."""
     nameless = s.columns.speaker[s.rows] == ALONE
-    return flagged((s.columns.role[s.rows] != ROLES["assistant"]) | ~nameless)
+    return figures_of((s.columns.role[s.rows] != ROLES["assistant"]) | ~nameless)
 
 
 def _says_when(s: Scene, e: Extents) -> FloatArray:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import Protocol
 from weakref import WeakValueDictionary
 
 import numpy as np
 
-from remanence.ports.store import KnowledgeSource, RecallSource
+from remanence.model.ports.store import RecallSource
 from remanence.recall.associations import Associations, associations_of, moved
 from remanence.recall.associations import trusted as trusted_of
 from remanence.recall.columns import Columns, changed, columns_of, trusted
@@ -21,10 +20,6 @@ FEED_STEP = 5_000
 POSTINGS_SHARE = 5
 # A partition, and how far what is seen of it must be trusted.
 Which = tuple[int, float]
-
-
-class Source(RecallSource, KnowledgeSource, Protocol):
-    """The store as views read it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +46,7 @@ class Views:
     Partitions are read one by one, yet no search waits for the reading of another partition.
     """
 
-    def __init__(self, source: Source, budget_bytes: int) -> None:
+    def __init__(self, source: RecallSource, budget_bytes: int) -> None:
         self._source = source
         self._budget = budget_bytes
         self._lock = threading.Lock()

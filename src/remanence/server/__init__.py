@@ -1,1 +1,1 @@
-"""The memory as a server: REST, MCP, mem0's and OpenAI's dialects, behind one door."""
+"""The memory as a server: REST, MCP, mem0's dialect and an OpenAI proxy, behind one check."""

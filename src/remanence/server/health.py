@@ -1,4 +1,4 @@
-"""Whether the server is up, ready, and how it fares."""
+"""Whether the server is up, can write, and how it fares."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ import time
 from typing import Any
 
 import orjson
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 
-from remanence.errors import Forbidden, RemanenceError
-from remanence.operations.routes import Grant
+from remanence.api.verb import Grant
+from remanence.api.verbs.table import VERBS
+from remanence.config.assembly.models import missing_model
+from remanence.errors import Forbidden, RemanenceError, StoreError, StoreUnavailable
+from remanence.model.ports.store import Store
+from remanence.model.scope import Reach
 from remanence.server import metrics
-from remanence.server.rest.openapi import refusals
+from remanence.server.rest import openapi
+from remanence.server.rest.openapi import add_route
 from remanence.version import __version__
-from remanence.wiring.embedders import missing_model
 
 JSON = "application/json"
 TAG = "Server"
@@ -28,31 +32,18 @@ DEGRADED = {
 }
 
 
-def add_health(app: FastAPI) -> None:
+def add_health(app: Starlette) -> None:
     """Add /health, /ready and /metrics."""
     app.state.readying, app.state.ready_until = asyncio.Lock(), 0.0
     for path, endpoint, about, more in (
         ("/health", _health, "Whether the process answers", {}),
-        (
-            "/ready",
-            _ready,
-            "Whether the store can be read and written",
-            {"degraded": DEGRADED},
-        ),
+        ("/ready", _ready, "Whether the store can be read and written", {"degraded": DEGRADED}),
     ):
-        app.add_api_route(path, endpoint, methods=["GET"], **_told(about, more))
-    responses: dict[int | str, dict[str, Any]] = {
-        200: {"description": "Figures.", "content": {"text/plain": {"schema": {"type": "string"}}}}
-    }
-    app.add_api_route(
-        "/metrics",
-        _metrics,
-        methods=["GET"],
-        response_model=None,
-        summary="Figures for Prometheus",
-        tags=[TAG],
-        responses=responses | refusals(),
-    )
+        add_route(app, path, endpoint, methods=["GET"], **_described(path, about, more))
+    text = {"text/plain": {"schema": {"type": "string"}}}
+    told = openapi.told("metrics", "Figures for Prometheus", TAG, text)
+    told["responses"]["200"]["description"] = "Figures."
+    add_route(app, "/metrics", _metrics, methods=["GET"], **told)
 
 
 async def _health(_: Request) -> Response:
@@ -99,20 +90,49 @@ def _json(data: dict[str, Any], status: int = 200) -> Response:
     return Response(orjson.dumps(data), status_code=status, media_type=JSON)
 
 
-def _told(about: str, more: dict[str, Any]) -> dict[str, Any]:
+def _described(path: str, about: str, more: dict[str, Any]) -> dict[str, Any]:
     schema = {
         "type": "object",
         "properties": {"status": {"type": "string"}, "version": {"type": "string"}, **more},
         "required": ["status", "version"],
     }
-    content = {JSON: {"schema": schema}}
-    return {
-        "summary": about,
-        "tags": [TAG],
-        "response_model": None,
-        "responses": {
-            200: {"description": "Yes.", "content": content},
-            503: {"description": "No.", "content": content},
-            421: refusals()[421],
-        },
+    told = openapi.told(path.removeprefix("/"), about, TAG, {JSON: {"schema": schema}})
+    yes, wrong = told["responses"]["200"], told["responses"]["421"]
+    told["responses"] = {
+        "200": yes | {"description": "Yes."},
+        "503": yes | {"description": "No."},
+        "421": wrong,
     }
+    return told
+
+
+WRITES = frozenset(one.name for one in VERBS if one.writes)
+FEW = 3  # failures in a row that are more than bad luck
+RECENT_S = 15.0  # then calls are let in again, to see
+
+
+class Writes:
+    """Sees how writes end. What a caller did wrong says nothing of the store."""
+
+    def __init__(self) -> None:
+        self._known_good = False
+        self._failures = 0
+        self._failed_at = 0.0
+
+    def saw(self, operation: str, error: BaseException | None) -> None:
+        """One operation is over."""
+        if operation not in WRITES:
+            return
+        if error is None:
+            self._known_good, self._failures = True, 0
+        elif isinstance(error, StoreError) or not isinstance(error, RemanenceError):
+            self._known_good, self._failures = False, self._failures + 1
+            self._failed_at = time.monotonic()
+
+    def check(self, store: Store, tenant: str) -> None:
+        """A `StoreError` if the store cannot be read, or not be written as far as is known."""
+        store.archive.find(Reach(tenant=tenant), None, limit=1)
+        if not self._known_good:
+            store.archive.note_uses(tenant, ())
+        if self._failures >= FEW and time.monotonic() - self._failed_at < RECENT_S:
+            raise StoreUnavailable(f"The last {self._failures} writes failed; see the log.")

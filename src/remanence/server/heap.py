@@ -1,19 +1,15 @@
-"""The C library's heap, kept small: few arenas, and what is free goes back to the system.
-
-With glibc's own settings every thread gets an arena, and each keeps what it once needed: at 100,000
-memories and four threads that was 12 MB of nothing.
-"""
+"""What a server does now and then beside its calls; its heap is kept small that way."""
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import gc
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import cache
 from typing import Any
-
-from remanence.server.regularly import regularly
 
 EVERY_S = 20.0
 _M_ARENA_MAX = -8
@@ -55,3 +51,27 @@ async def trimming() -> AsyncIterator[None]:
     settle()
     async with regularly(EVERY_S, trim):
         yield
+
+
+_log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def regularly(seconds: float, work: Callable[[], None]) -> AsyncIterator[None]:
+    """Do the work so often on a thread; what fails is logged and tried again the next time."""
+    task = asyncio.create_task(_again_and_again(seconds, work))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _again_and_again(seconds: float, work: Callable[[], None]) -> None:
+    while True:
+        await asyncio.sleep(seconds)
+        try:
+            await asyncio.to_thread(work)
+        except Exception:
+            _log.exception("%s failed", work.__qualname__)

@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -18,15 +18,16 @@ from typing import Any
 
 import orjson
 
-from remanence.clock import Clock, IdMaker
-from remanence.deadline import Deadline, unlimited, within
+from remanence.api.verb import AnyVerb, Grant, Holds, Scoping
 from remanence.errors import Cancelled, Conflict, Forbidden, NotFound, RemanenceError
+from remanence.model.clock import Clock, IdMaker
+from remanence.model.deadline import Deadline, unlimited, within
 from remanence.model.document import Address, Discard, Document, Put, Shelf
+from remanence.model.ports.store import Documents
+from remanence.model.progress import Progress
 from remanence.model.scope import Reach
-from remanence.operations.operation import Answer, Operation, Scoping
-from remanence.operations.routes import Grant, needs
-from remanence.ports.store import Documents, Progress
 from remanence.server.access.caller import Caller
+from remanence.server.heap import regularly
 from remanence.server.problems import problem_of
 
 KEPT = timedelta(days=1)  # after its end, or its last sign of life
@@ -43,7 +44,7 @@ _log = logging.getLogger(__name__)
 _current: ContextVar[Running | None] = ContextVar("job", default=None)
 
 
-class State(StrEnum):
+class JobState(StrEnum):
     """How a job stands."""
 
     RUNNING = "running"
@@ -63,7 +64,7 @@ class Job:
 
     id: str
     operation: str
-    state: State
+    state: JobState
     by: str
     started_at: datetime
     seen_at: datetime
@@ -93,13 +94,13 @@ class Work:
     figures: bool = True
 
     @classmethod
-    def of(cls, operation: Operation) -> Work:
+    def of(cls, operation: AnyVerb) -> Work:
         """The work of an operation."""
         return cls(
             name=operation.name,
-            needs=needs(operation),
+            needs=operation.needs,
             operator=operation.scope is Scoping.STORE,
-            figures=operation.answers is Answer.FIGURES,
+            figures=operation.holds is Holds.FIGURES,
         )
 
 
@@ -149,10 +150,10 @@ class Office:
             with within(job.deadline):
                 yield job
         except BaseException as error:
-            self._ended(job, _state_of(error), error=problem_of(error).body())
+            self.failed(job, error)
             raise
         else:
-            self._ended(job, State.DONE)
+            self._ended(job, JobState.DONE)
         finally:
             _current.reset(token)
 
@@ -161,7 +162,7 @@ class Office:
         now = self._clock.now()
         value = {
             "operation": work.name,
-            "state": State.RUNNING,
+            "state": JobState.RUNNING,
             "by": caller.name,
             "needs": sorted(work.needs),
             "operator": work.operator,
@@ -175,34 +176,24 @@ class Office:
         with unlimited():
             self._store.expire(caller.tenant, Shelf.JOB, now)
             self._make_room(caller)
-            self._put(job, job.value(), expected=0)
+            self._put(caller.tenant, _place(job.id), job.value(), expected=0)
         with self._lock:
             self._running[job.id] = job
         return job
 
     def keep_place(self, job: Running) -> None:
         """Keep a place for the answer. What erases meanwhile takes it away with all answers."""
-        now = self._clock.now()
-        put = Put(address=_answer(job.id), value={}, at=now, expected=0, expires_at=now + KEPT)
-        self._store.put(job.tenant, [put])
+        self._put(job.tenant, _answer(job.id), {}, expected=0)
 
     def keep_answer(self, job: Running, answer: bytes, *, anew: bool = False) -> None:
         """Keep the answer of a job that nobody waits for, if its place is still there.
 
         `anew`: even if it is not, as after what the job itself has erased.
         """
-        now, told = self._clock.now(), {"answer": answer.decode()}
-        if len(answer) > LARGEST:
-            told = {"large": str(len(answer))}
-        put = Put(
-            address=_answer(job.id),
-            value=told,
-            at=now,
-            expected=None if anew else 1,
-            expires_at=now + KEPT,
-        )
+        large = len(answer) > LARGEST
+        told = {"large": str(len(answer))} if large else {"answer": answer.decode()}
         with suppress(Conflict), unlimited():
-            self._store.put(job.tenant, [put])
+            self._put(job.tenant, _answer(job.id), told, expected=None if anew else 1)
 
     def failed(self, job: Running, error: BaseException) -> None:
         """It came to nothing before anybody was at it."""
@@ -218,7 +209,7 @@ class Office:
         """A job with its answer, if the caller may have that; `NotFound` if it is not theirs."""
         found = self._found(caller, id)
         job = self._seen(caller, found)
-        if job.state is not State.DONE or not (found.value["figures"] or _theirs(caller, found)):
+        if job.state is not JobState.DONE or not (found.value["figures"] or _theirs(caller, found)):
             return job
         return replace(job, result=self._answer(caller.tenant, id))
 
@@ -228,7 +219,7 @@ class Office:
             found = self._found(caller, id)
             if found.value["by"] != caller.name and not caller.may(Grant.ADMIN):
                 raise Forbidden("Another key began this job; it or one with `admin` cancels it.")
-            if self._told(found).state is not State.RUNNING:
+            if self._told(found).state is not JobState.RUNNING:
                 return self._told(found)
             value = {**found.value, "cancel": True}
             put = Put(
@@ -256,13 +247,10 @@ class Office:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """As long as the server runs; then what is under way is called off."""
-        beating = asyncio.create_task(self._beating())
         try:
-            yield
+            async with regularly(BEAT_S, self.beat):
+                yield
         finally:
-            beating.cancel()
-            with suppress(asyncio.CancelledError):
-                await beating
             with self._lock:
                 for job in self._running.values():
                     job.deadline.cancel(_ENDS)
@@ -273,36 +261,33 @@ class Office:
         self._tasks.add(work)
         work.add_done_callback(self._tasks.discard)
 
-    async def _beating(self) -> None:
-        while True:
-            await asyncio.sleep(BEAT_S)
-            if self._running:
-                await asyncio.to_thread(self.beat)
-
     def _beat(self, job: Running) -> None:
-        found = self._store.documents(job.tenant, [_place(job.id)])
+        found = self._store.get(job.tenant, [_place(job.id)])
         if not found or job.id not in self._running:
             return
         if found[0].value["cancel"]:
             job.deadline.cancel()
         with suppress(Conflict):  # ended, or cancelled a moment ago: the next time
             told = job.value(cancel=found[0].value["cancel"])
-            self._put(job, told, expected=found[0].version)
+            self._put(job.tenant, _place(job.id), told, expected=found[0].version)
 
-    def _ended(self, job: Running, state: State, error: dict[str, Any] | None = None) -> None:
+    def _ended(self, job: Running, state: JobState, error: dict[str, Any] | None = None) -> None:
         with self._lock:
             self._running.pop(job.id, None)
         now = self._clock.now().isoformat()
+        told = job.value(state=state, ended_at=now, error=error)
         with unlimited():
             try:
-                self._put(job, job.value(state=state, ended_at=now, error=error))
+                self._put(job.tenant, _place(job.id), told)
             except RemanenceError:
                 _log.exception("How the job %s ended could not be written down", job.id)
 
-    def _put(self, job: Running, value: dict[str, Any], expected: int | None = None) -> None:
-        now, place = self._clock.now(), _place(job.id)
-        put = Put(address=place, value=value, at=now, expected=expected, expires_at=now + KEPT)
-        self._store.put(job.tenant, [put])
+    def _put(
+        self, tenant: str, at: Address, value: Mapping[str, Any], expected: int | None = None
+    ) -> None:
+        now = self._clock.now()
+        put = Put(address=at, value=value, at=now, expected=expected, expires_at=now + KEPT)
+        self._store.put(tenant, [put])
 
     def _every(self, tenant: str) -> Sequence[Document]:
         """The tenant's jobs, the latest first."""
@@ -316,7 +301,7 @@ class Office:
         over = (
             one.address.name
             for one in self._every(caller.tenant)
-            if one.value["by"] == caller.name and one.value["state"] != State.RUNNING
+            if one.value["by"] == caller.name and one.value["state"] != JobState.RUNNING
         )
         gone = [
             Discard(address=at(id)) for id in islice(over, HELD, None) for at in (_place, _answer)
@@ -325,13 +310,13 @@ class Office:
             self._store.put(caller.tenant, gone)
 
     def _found(self, caller: Caller, id: str) -> Document:
-        found = self._store.documents(caller.tenant, [_place(id)])
+        found = self._store.get(caller.tenant, [_place(id)])
         if not found or not found[0].alive(self._clock.now()) or not _shown(caller, found[0]):
             raise NotFound(f"There is no job {id[:80]!r} here; GET /v1/jobs lists those there are.")
         return found[0]
 
     def _answer(self, tenant: str, id: str) -> Any:
-        found = self._store.documents(tenant, [_answer(id)])
+        found = self._store.get(tenant, [_answer(id)])
         told = found[0].value if found else {}
         if "large" in told:
             raise Conflict(f"The answer has {told['large']} bytes, more than a job keeps; {_LESS}")
@@ -345,32 +330,29 @@ class Office:
         return replace(job, error={n: v for n, v in job.error.items() if n != "detail"})
 
     def _told(self, document: Document) -> Job:
-        value, state = document.value, State(document.value["state"])
+        value, state = document.value, JobState(document.value["state"])
         error = value["error"]
         lost = self._clock.now() - document.updated_at > SILENT
-        if state is State.RUNNING and lost and document.address.name not in self._running:
-            state, error = State.INTERRUPTED, {"detail": _GONE}
+        if state is JobState.RUNNING and lost and document.address.name not in self._running:
+            state, error = JobState.INTERRUPTED, {"detail": _GONE}
         ended = value["ended_at"]
+        same = ("operation", "by", "done", "total", "transactions")
         return Job(
             id=document.address.name,
-            operation=value["operation"],
             state=state,
-            by=value["by"],
             started_at=document.created_at,
             seen_at=document.updated_at,
             ended_at=None if ended is None else datetime.fromisoformat(ended),
-            cancelling=state is State.RUNNING and value["cancel"],
-            done=value["done"],
-            total=value["total"],
-            transactions=value["transactions"],
+            cancelling=state is JobState.RUNNING and value["cancel"],
             error=error,
+            **{name: value[name] for name in same},
         )
 
 
-def _state_of(error: BaseException) -> State:
+def _state_of(error: BaseException) -> JobState:
     if isinstance(error, Cancelled):
-        return State.INTERRUPTED if str(error).startswith(_ENDS) else State.CANCELLED
-    return State.FAILED
+        return JobState.INTERRUPTED if str(error).startswith(_ENDS) else JobState.CANCELLED
+    return JobState.FAILED
 
 
 def _theirs(caller: Caller, document: Document) -> bool:

@@ -11,17 +11,30 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
 
 from remanence.config import shown
 from remanence.errors import RemanenceError
-from remanence.server.access.request import request_id
-from remanence.server.guard import Seen
+from remanence.server.access.caller import request_id
 
 NAME = "remanence"
 _QUIET = frozenset({"/health", "/ready", "/metrics"})
 _CHATTY = ("uvicorn.access", "httpx", "httpcore", "mcp", "opentelemetry")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedRequest:
+    """A request that is over, as the log and the figures have it; nothing of what it said."""
+
+    method: str
+    path: str
+    status: int
+    seconds: float
+    caller: str
+    tenant: str
+    request_id: str
 
 
 class LineFormatter(logging.Formatter):
@@ -66,7 +79,7 @@ def formatter(format: str) -> logging.Formatter:
     return LineFormatter() if format == "text" else JsonFormatter()
 
 
-def log_request(seen: Seen) -> None:
+def log_request(seen: LoggedRequest) -> None:
     """One line for a request that is over."""
     if seen.path in _QUIET and seen.status < 400:
         return

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from prometheus_client import (
@@ -16,16 +17,17 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from remanence.errors import RemanenceError
-from remanence.server.guard import MB, Seen
+from remanence.server.logs import LoggedRequest
 from remanence.server.problems import problem_of
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
-    from remanence.memory import Memory
+    from remanence.api.memory import Memory
     from remanence.model.stats import Stats
-    from remanence.server.calls import Calls
+    from remanence.server.executor import Calls
 
+MB = 1024 * 1024
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 PENDING = "Memories that wait to be embedded"
@@ -69,7 +71,7 @@ class Metrics:
         outcome = "ok" if error is None else problem_of(error).type
         self._operations.labels(operation, outcome).observe(seconds)
 
-    def saw_request(self, seen: Seen) -> None:
+    def saw_request(self, seen: LoggedRequest) -> None:
         """One request is over."""
         method = seen.method if seen.method in METHODS else "other"
         self._requests.labels(method, seen.path, str(seen.status)).observe(seen.seconds)
@@ -86,53 +88,46 @@ class Metrics:
 
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-        own = CollectorRegistry()
-        own.register(_Gauges(memory, calls))
-        return generate_latest(registry) + generate_latest(own)
+        return generate_latest(registry) + _written(_gauges(memory, calls))
 
 
 def told_of(memory: Memory) -> bytes:
     """What concerns the tenant of this memory and nobody else."""
-    own = CollectorRegistry()
-    own.register(_Own(memory))
-    return generate_latest(own)
+    stats = memory.stats()
+    kept = GaugeMetricFamily("remanence_memories", "Memories by state", labels=["state"])
+    for state, count in stats.by_state.items():
+        kept.add_metric([state], count)
+    return _written([kept, GaugeMetricFamily("remanence_pending", PENDING, value=stats.pending)])
 
 
-class _Gauges(Collector):
-    """What holds right now, in this process."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Figures(Collector):
+    """Figures that are there already."""
 
-    def __init__(self, memory: Memory, calls: Calls) -> None:
-        self._memory = memory
-        self._calls = calls
+    figures: Iterable[Metric]
 
-    def collect(self) -> Iterator[Metric]:
-        """Look, and tell; where the store does not answer, that is told."""
-        waiting = GaugeMetricFamily("remanence_queue", "Calls that wait for a thread")
-        waiting.add_metric([], self._calls.waiting)
-        yield waiting
-        try:
-            stats, up = self._memory.stats(), 1
-        except RemanenceError:
-            stats, up = None, 0
-        yield GaugeMetricFamily("remanence_store_up", "Whether the store answers", value=up)
-        if stats is not None:
-            yield from _told(stats)
+    def collect(self) -> Iterable[Metric]:
+        """All of them."""
+        return self.figures
 
 
-class _Own(Collector):
-    """What one tenant has."""
+def _written(figures: Iterable[Metric]) -> bytes:
+    registry = CollectorRegistry()
+    registry.register(_Figures(list(figures)))
+    return generate_latest(registry)
 
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
 
-    def collect(self) -> Iterator[Metric]:
-        """Look, and tell."""
-        stats = self._memory.stats()
-        kept = GaugeMetricFamily("remanence_memories", "Memories by state", labels=["state"])
-        for state, count in stats.by_state.items():
-            kept.add_metric([state], count)
-        yield kept
-        yield GaugeMetricFamily("remanence_pending", PENDING, value=stats.pending)
+def _gauges(memory: Memory, calls: Calls) -> Iterator[Metric]:
+    """What holds right now, in this process; where the store does not answer, that is told."""
+    about = "Calls that wait for a thread"
+    yield GaugeMetricFamily("remanence_queue", about, value=calls.waiting)
+    try:
+        stats, up = memory.stats(), 1
+    except RemanenceError:
+        stats, up = None, 0
+    yield GaugeMetricFamily("remanence_store_up", "Whether the store answers", value=up)
+    if stats is not None:
+        yield from _told(stats)
 
 
 def _told(stats: Stats) -> Iterator[Metric]:

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import orjson
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
 from remanence import errors
-from remanence.operations.reading import Misfit
+from remanence.api.reading import Misfit
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_S = 1
+UNAUTHENTICATED = "unauthenticated"
+# OpenAI's clients show the message of an `error` beside the problem.
+OPENAI_PATHS = frozenset({"/v1/chat/completions", "/v1/models"})
+
+
+class Refusal(Exception):
+    """What a request is refused for, where no error of ours says it; `reason` is for figures."""
+
+    def __init__(self, reason: str, *, type: str, title: str, status: int, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.problem = Problem(type=type, title=title, status=status, detail=detail)
 
 
 class TooLarge(errors.RemanenceError):
@@ -26,54 +43,35 @@ class VersionPassed(errors.Conflict):
 
 
 # The first that fits counts, so a kind of error stands before the kind it belongs to.
+_TABLE: tuple[tuple[type[Exception], int, str, str], ...] = (
+    (Misfit, 400, "malformed", "The request is not of the shape the API takes"),
+    (TooLarge, 413, "too-large", "The body is too large"),
+    (Overloaded, 503, "overloaded", "The server has too much to do"),
+    (VersionPassed, 412, "version-passed", "Somebody changed it meanwhile"),
+    (errors.InvalidInput, 422, "invalid-input", "A value cannot be accepted"),
+    (errors.NotFound, 404, "not-found", "There is no such thing here"),
+    (errors.Conflict, 409, "conflict", "It conflicts with what is there"),
+    (errors.Unauthenticated, 401, UNAUTHENTICATED, "A key is needed"),
+    (errors.Forbidden, 403, "forbidden", "The key does not allow this"),
+    (errors.RateLimited, 429, "rate-limited", "Too many calls"),
+    (errors.DeadlineExceeded, 503, "deadline", "It took longer than a call may take"),
+    (errors.Cancelled, 409, "cancelled", "It was cancelled"),
+    (errors.StoreBusy, 503, "store-busy", "The store is busy"),
+    (errors.QuotaExceeded, 507, "quota", "The tenant has as much as it may have"),
+    (errors.StoreFull, 507, "store-full", "There is no space left"),
+    (errors.StoreUnavailable, 503, "store-unavailable", "The database does not answer"),
+    (errors.IndexUnavailable, 503, "index-unavailable", "The vector index does not answer"),
+    (errors.EmbedderError, 503, "embedder-unavailable", "Text cannot be embedded now"),
+    (errors.LanguageModelError, 502, "language-model", "The language model does not answer"),
+    (errors.Closed, 503, "shutting-down", "The server is shutting down"),
+    (errors.ConfigError, 422, "not-configured", "That is not set up here"),
+    (errors.RemanenceError, 500, "failed", "It could not be done"),
+)
 STATUSES: Mapping[type[Exception], tuple[int, str]] = {
-    Misfit: (400, "malformed"),
-    TooLarge: (413, "too-large"),
-    Overloaded: (503, "overloaded"),
-    VersionPassed: (412, "version-passed"),
-    errors.InvalidInput: (422, "invalid-input"),
-    errors.NotFound: (404, "not-found"),
-    errors.Conflict: (409, "conflict"),
-    errors.Unauthenticated: (401, "unauthenticated"),
-    errors.Forbidden: (403, "forbidden"),
-    errors.RateLimited: (429, "rate-limited"),
-    errors.DeadlineExceeded: (503, "deadline"),
-    errors.Cancelled: (409, "cancelled"),
-    errors.StoreBusy: (503, "store-busy"),
-    errors.QuotaExceeded: (507, "quota"),
-    errors.StoreFull: (507, "store-full"),
-    errors.StoreUnavailable: (503, "store-unavailable"),
-    errors.IndexUnavailable: (503, "index-unavailable"),
-    errors.EmbedderError: (503, "embedder-unavailable"),
-    errors.LanguageModelError: (502, "language-model"),
-    errors.Closed: (503, "shutting-down"),
-    errors.ConfigError: (422, "not-configured"),
-    errors.RemanenceError: (500, "failed"),
+    error: (status, kind) for error, status, kind, _ in _TABLE
 }
-TITLES: Mapping[str, str] = {
-    "malformed": "The request is not of the shape the API takes",
-    "too-large": "The body is too large",
-    "overloaded": "The server has too much to do",
-    "version-passed": "Somebody changed it meanwhile",
-    "invalid-input": "A value cannot be accepted",
-    "not-found": "There is no such thing here",
-    "conflict": "It conflicts with what is there",
-    "unauthenticated": "A key is needed",
-    "forbidden": "The key does not allow this",
-    "rate-limited": "Too many calls",
-    "deadline": "It took longer than a call may take",
-    "cancelled": "It was cancelled",
-    "store-busy": "The store is busy",
-    "quota": "The tenant has as much as it may have",
-    "store-full": "There is no space left",
-    "store-unavailable": "The database does not answer",
-    "index-unavailable": "The vector index does not answer",
-    "embedder-unavailable": "Text cannot be embedded now",
-    "language-model": "The language model does not answer",
-    "shutting-down": "The server is shutting down",
-    "not-configured": "That is not set up here",
-    "failed": "It could not be done",
-    "unexpected": "Something unexpected happened",
+TITLES: Mapping[str, str] = {kind: title for _, _, kind, title in _TABLE} | {
+    "unexpected": "Something unexpected happened"
 }
 # Errors whose words may tell of other tenants, files or machines; the log has them.
 SILENT = (errors.StoreError, errors.ConfigError, errors.EmbedderError, errors.IndexUnavailable)
@@ -89,6 +87,7 @@ class Problem:
     detail: str
     request_id: str = ""
     retry_s: float | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     def body(self) -> dict[str, Any]:
         """As JSON data."""
@@ -98,6 +97,17 @@ class Problem:
 
 def problem_of(error: BaseException, request_id: str = "") -> Problem:
     """How an error is told to whoever called."""
+    if isinstance(error, Refusal):
+        return replace(error.problem, request_id=request_id)
+    if isinstance(error, HTTPException):
+        return Problem(
+            type="no-such-route" if error.status_code == 404 else "http",
+            title=error.detail,
+            status=error.status_code,
+            detail=f"{error.detail}; /openapi.json lists what there is.",
+            request_id=request_id,
+            headers=error.headers or {},
+        )
     status, kind = _status(error)
     return Problem(
         type=kind,
@@ -107,6 +117,20 @@ def problem_of(error: BaseException, request_id: str = "") -> Problem:
         request_id=request_id,
         retry_s=getattr(error, "retry_s", RETRY_S if status == 503 else None),
     )
+
+
+def answer(problem: Problem, path: str = "") -> Response:
+    """A problem as the answer to a request for this path; nobody waits for the rest of it."""
+    told, headers = problem.body(), dict(problem.headers)
+    if path in OPENAI_PATHS:
+        told["error"] = {"message": problem.detail, "type": problem.type, "code": problem.type}
+    if problem.status == 401:
+        headers["www-authenticate"] = 'Bearer realm="remanence"'
+    if problem.retry_s is not None:
+        headers["retry-after"] = str(math.ceil(problem.retry_s))
+    if problem.status == 413:
+        headers["connection"] = "close"
+    return Response(orjson.dumps(told), problem.status, headers, MEDIA_TYPE)
 
 
 def _status(error: BaseException) -> tuple[int, str]:

@@ -18,19 +18,19 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from uvicorn.supervisors import Multiprocess
 
-from remanence.clock import SystemClock
-from remanence.config import Settings, hand_over
+from remanence.api.memory import Memory
+from remanence.config import Settings, hand_over, load_settings
 from remanence.errors import ConfigError
-from remanence.memory import Memory
+from remanence.model.clock import SystemClock
 from remanence.server.access.keys import Keys
-from remanence.server.guard import allowed_hosts, allowed_origins
 from remanence.server.heap import few_arenas
 from remanence.server.logs import set_up
+from remanence.server.middleware import allowed_hosts, allowed_origins
 from remanence.server.waiting import Waiting
-from remanence.server.wire import Bounds, Connections, Wire
+from remanence.server.wire import OpenConnections, Wire
 
 GRACE_S = 30  # for calls under way when the server is told to stop
 LAST_S = 10  # more, for work that nobody waits for any more
@@ -130,13 +130,13 @@ def serve_when_there(settings: Settings, at: socket.socket) -> None:
     uvicorn.Server(uvicorn.Config(app, **listening(settings))).run(sockets=[at])
 
 
-def opened_app(settings: Settings) -> FastAPI:
+def opened_app(settings: Settings) -> Starlette:
     """The app on a memory of its own; refused where others could reach it without a key."""
     from remanence.server.app import make_app, memory_settings
 
     memory = Memory(settings.database_url, **memory_settings(settings))
     try:
-        check_bind(settings, Keys(memory.parts.store, SystemClock()))
+        check_bind(settings, Keys(memory.parts.store.documents, SystemClock()))
         return ending_in_time(make_app(settings, memory))
     except BaseException:
         memory.close()
@@ -150,7 +150,7 @@ def serve_many(settings: Settings, at: socket.socket) -> None:
         hand_over(settings)
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = figures
         config = uvicorn.Config(
-            "remanence.server.worker:app",
+            "remanence.server.serving:app",
             factory=True,
             workers=settings.workers,
             **listening(settings),
@@ -187,7 +187,7 @@ def _many_descriptors() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def ending_in_time(app: FastAPI) -> FastAPI:
+def ending_in_time(app: Starlette) -> Starlette:
     """The app, which does not outlive the grace by more than `LAST_S`.
 
     What is at work even then is cut off as by a kill: nothing that was acknowledged is lost.
@@ -221,7 +221,14 @@ def listening(settings: Settings) -> dict[str, Any]:
         "timeout_keep_alive": IDLE_S,
         "timeout_graceful_shutdown": GRACE_S,
         "timeout_worker_healthcheck": GRACE_S,
-        "http": partial(Wire, connections=Connections(Bounds.of(settings))),
+        "http": partial(Wire, connections=OpenConnections(settings)),
         "ws": "none",
         "proxy_headers": False,  # the guard knows which proxies to believe
     }
+
+
+def app() -> Waiting:
+    """The app of this process, as soon as its store answers."""
+    settings = load_settings()
+    prepare(settings)
+    return Waiting(lambda: opened_app(settings), settings)

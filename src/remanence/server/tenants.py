@@ -6,9 +6,9 @@ import threading
 from collections import OrderedDict
 from contextlib import suppress
 
+from remanence.api.memory import Memory
 from remanence.errors import Closed, Forbidden
-from remanence.memory import Memory
-from remanence.server.access.names import is_reserved
+from remanence.server.access.caller import is_reserved
 
 HELD = 1_024  # tenants whose view stays at hand
 
@@ -18,12 +18,13 @@ class Tenants:
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
+        self._own = memory.tenant
         self._lock = threading.Lock()
         self._views: OrderedDict[str, Memory] = OrderedDict()
 
     def of(self, tenant: str) -> Memory:
         """The memory behind this tenant's wall."""
-        if tenant == self.memory.tenant:
+        if tenant == self._own:
             return self.memory
         if is_reserved(tenant):
             raise Forbidden(f"The tenant {tenant!r} is Remanence's own.")

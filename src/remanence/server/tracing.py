@@ -10,11 +10,12 @@ import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from remanence.config import Settings, shown
@@ -23,7 +24,6 @@ from remanence.server.problems import problem_of
 from remanence.version import __version__
 
 if TYPE_CHECKING:
-    from fastapi.telemetry import TelemetryConfig
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.trace import Span, Tracer
 
@@ -31,14 +31,6 @@ NAME = "remanence"
 PATH = "/v1/traces"
 LAST_S = 3.0  # for what is not sent yet when the server ends
 TIMEOUT_S = 5.0
-# FastAPI's own, where somebody sets it up, tells paths and queries as they were sent.
-NOT_FASTAPIS: TelemetryConfig = {
-    "tracing": False,
-    "metrics": False,
-    "logs": False,
-    "operation_spans": False,
-    "auto_configure": False,
-}
 _FAILED = 500
 _log = logging.getLogger(__name__)
 
@@ -50,10 +42,10 @@ class Tracing:
         self._provider = provider
         self.tracer: Tracer = provider.get_tracer(NAME, __version__)
 
-    def trace(self, app: FastAPI) -> None:
-        """Put a span around every request; call it after all other middleware is there."""
-        app.add_middleware(TracedRequests, tracing=self)
+    def traced(self, app: Starlette, stack: ASGIApp) -> ASGIApp:
+        """The app's stack with a span around every request."""
         app.state.closing.insert(0, self._ending)
+        return partial(self._passed_on, stack)
 
     def saw(self, operation: str, seconds: float, error: BaseException | None) -> None:
         """One operation is over."""
@@ -65,25 +57,17 @@ class Tracing:
         span.end(now)
 
     @asynccontextmanager
-    async def _ending(self, _: FastAPI) -> AsyncIterator[None]:
+    async def _ending(self, _: Starlette) -> AsyncIterator[None]:
         yield
         # It sends what it has, and would wait long for a collector that does not answer.
         last = Thread(target=self._provider.shutdown, daemon=True)
         last.start()
         last.join(LAST_S)
 
-
-class TracedRequests:
-    """ASGI middleware: a span around every request, named by its route's template."""
-
-    def __init__(self, app: ASGIApp, tracing: Tracing) -> None:
-        self._app = app
-        self._tracer = tracing.tracer
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on; the span has its method, its route and its status."""
+    async def _passed_on(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on; its span has its method, its route's template and its status."""
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await app(scope, receive, send)
             return
         status = _FAILED
 
@@ -93,15 +77,17 @@ class TracedRequests:
                 status = message["status"]
             await send(message)
 
-        with self._tracer.start_as_current_span(
+        from opentelemetry.trace import SpanKind
+
+        with self.tracer.start_as_current_span(
             "request",
             context=_context(scope),
-            kind=_server(),
+            kind=SpanKind.SERVER,
             record_exception=False,
             set_status_on_exception=False,
         ) as span:
             try:
-                await self._app(scope, receive, watched)
+                await app(scope, receive, watched)
             finally:
                 _tell(span, scope, status)
 
@@ -145,12 +131,6 @@ def _context(scope: Scope) -> Any:
         return Context()
     carried = {"traceparent": found[0].decode("latin-1")}
     return TraceContextTextMapPropagator().extract(carried, Context())
-
-
-def _server() -> Any:
-    from opentelemetry.trace import SpanKind
-
-    return SpanKind.SERVER
 
 
 def _tell(span: Span, scope: Scope, status: int) -> None:

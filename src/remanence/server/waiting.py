@@ -9,14 +9,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import orjson
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from remanence.config import Settings
 from remanence.errors import StoreUnavailable
-from remanence.server.guard import Ajar
-from remanence.server.problems import MEDIA_TYPE, RETRY_S, problem_of
+from remanence.server.middleware import Entrance, exchange_of, refuse
+from remanence.server.problems import Refusal, answer, problem_of
 from remanence.version import __version__
 
 PAUSE_S = 1.0
@@ -31,10 +31,10 @@ class Waiting:
     notices. What cannot be mended by waiting ends the server.
     """
 
-    def __init__(self, make: Callable[[], FastAPI], settings: Settings) -> None:
+    def __init__(self, make: Callable[[], Starlette], settings: Settings) -> None:
         self._make = make
-        self._closed = Ajar(_not_yet, settings)
-        self._app: FastAPI | None = None
+        self._entrance = Entrance(settings)
+        self._app: Starlette | None = None
         self._tried = asyncio.Event()
         self._stopping = asyncio.Event()
 
@@ -44,8 +44,15 @@ class Waiting:
             await self._live(receive, send)
         elif self._app is not None:
             await self._app(scope, receive, send)
+        elif scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
         else:
-            await self._closed(scope, receive, send)
+            exchange = exchange_of(scope, receive, send)
+            try:
+                self._entrance.check(scope, exchange.headers)
+                await _answer(scope["path"], exchange.id)(scope, receive, exchange.send)
+            except Refusal as error:
+                await refuse(problem_of(error, exchange.id), scope, exchange)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -73,7 +80,7 @@ class Waiting:
             self._tried.set()
             await self._stopping.wait()
 
-    async def _made(self) -> FastAPI:
+    async def _made(self) -> Starlette:
         while True:
             try:
                 return await asyncio.to_thread(self._make)
@@ -90,19 +97,12 @@ class Waiting:
             signal.raise_signal(signal.SIGTERM)
 
 
-async def _not_yet(scope: Scope, receive: Receive, send: Send) -> None:
-    await _answer(scope["path"], scope["state"]["request_id"])(scope, receive, send)
-
-
 def _answer(path: str, id: str) -> Response:
     if path == "/health":
         return Response(_told("ok"), media_type="application/json")
     if path == "/ready":
         return Response(_told("unavailable"), status_code=503, media_type="application/json")
-    problem = replace(problem_of(StoreUnavailable(), id), detail=_DETAIL)
-    headers = {"retry-after": str(RETRY_S)}
-    body = orjson.dumps(problem.body())
-    return Response(body, status_code=problem.status, media_type=MEDIA_TYPE, headers=headers)
+    return answer(replace(problem_of(StoreUnavailable(), id), detail=_DETAIL))
 
 
 def _told(status: str) -> bytes:

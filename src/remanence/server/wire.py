@@ -14,60 +14,39 @@ from heapq import nsmallest
 from http import HTTPStatus
 from typing import Any
 
-import orjson
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from remanence.config import Settings
-from remanence.server.access.addresses import LOOPBACK, NOWHERE, Network, holder_of, is_among
-from remanence.server.problems import MEDIA_TYPE, RETRY_S, Problem
+from remanence.server.access.gate import LOOPBACK, NOWHERE, Network, holder_of, is_among
+from remanence.server.problems import RETRY_S, Problem, answer
 
 MAX_HEAD = 64 * 1024  # bytes of a request's line and headers
 PER_HEADER = 32  # counted on top for each, as many short ones cost more than their bytes
 PIPELINED = 8  # requests that may wait for the answer to the one before them
-LEAST = 16 * 1024  # bytes of a body or an answer that pass in each `body_s` or `send_s`
+LEAST = 16 * 1024  # bytes of a body or an answer that pass in each time that is set for them
 AT_ONCE = 50  # a part of all connections: so many are closed together where nobody is known by them
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
-    """How many connections one process holds, and how long each may take for what."""
-
-    connections: int = 1_000
-    per_address: int = 250
-    head_s: float = 10.0
-    body_s: float = 30.0
-    send_s: float = 60.0
-    many_callers: tuple[Network, ...] = LOOPBACK  # addresses that stand for any number of callers
-
-    @classmethod
-    def of(cls, settings: Settings) -> Bounds:
-        """As they are set."""
-        return cls(
-            connections=settings.connections,
-            per_address=settings.connections_per_address,
-            head_s=settings.head_timeout_s,
-            body_s=settings.body_timeout_s,
-            send_s=settings.send_timeout_s,
-            many_callers=(*LOOPBACK, *settings.proxy_networks),
-        )
-
-
 @dataclass(slots=True)
-class Connections:
+class OpenConnections:
     """Those of one process. For a new one there is room as long as any other only waits."""
 
-    bounds: Bounds
+    settings: Settings
+    many_callers: tuple[Network, ...] = ()  # addresses that stand for any number of callers
     _all: dict[Wire, None] = field(default_factory=dict)
     _by_holder: dict[str, dict[Wire, None]] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.many_callers = (*LOOPBACK, *self.settings.proxy_networks)
+
     def enter(self, wire: Wire) -> bool:
         """Take in a new one; False if everybody else's are being answered."""
-        if not wire.of_many and len(self._of(wire)) >= self.bounds.per_address:
+        if not wire.of_many and len(self._of(wire)) >= self.settings.connections_per_address:
             self._make_room(self._of(wire), 1)
-        if len(self._all) >= self.bounds.connections:
-            self._make_room(self._all, max(1, self.bounds.connections // AT_ONCE))
-        full = not wire.of_many and len(self._of(wire)) >= self.bounds.per_address
-        if full or len(self._all) >= self.bounds.connections:
+        if len(self._all) >= self.settings.connections:
+            self._make_room(self._all, max(1, self.settings.connections // AT_ONCE))
+        full = not wire.of_many and len(self._of(wire)) >= self.settings.connections_per_address
+        if full or len(self._all) >= self.settings.connections:
             return False
         self._all[wire] = self._by_holder.setdefault(wire.holder, {})[wire] = None
         return True
@@ -115,10 +94,10 @@ class Wire(HttpToolsProtocol):
     _due: asyncio.TimerHandle | None = None
     _stalled: asyncio.TimerHandle | None = None
 
-    def __init__(self, *given: Any, connections: Connections, **more: Any) -> None:
+    def __init__(self, *given: Any, connections: OpenConnections, **more: Any) -> None:
         super().__init__(*given, **more)
         self._connections = connections
-        self._bounds = connections.bounds
+        self._settings = connections.settings
         self.holder = NOWHERE
         self.of_many = True  # callers, who share the address of a proxy or of this machine
         self.quiet_since = 0.0
@@ -129,10 +108,10 @@ class Wire(HttpToolsProtocol):
         transport.set_write_buffer_limits(high=0)  # what is not sent waits where it is made
         if self.client is not None:
             self.holder = holder_of(self.client[0])
-            self.of_many = is_among(self.client[0], self._bounds.many_callers)
+            self.of_many = is_among(self.client[0], self._connections.many_callers)
         self.quiet_since = self.loop.time()
         if self._connections.enter(self):
-            self._wait(self._bounds.head_s)
+            self._wait(self._settings.head_timeout_s)
         else:
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
 
@@ -185,11 +164,12 @@ class Wire(HttpToolsProtocol):
             return
         if self._unread > MAX_HEAD:
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
-        elif self._due is None and self._receiving and not self.cycle.response_complete:
-            self._came = 0
-            self._wait(self._bounds.body_s)
-        elif self._due is None and (self._begun or self._idle()):
-            self._wait(self._bounds.head_s)
+        elif self._due is None and (self.cycle is None or self.cycle.response_complete):
+            # Not where the connection is merely kept for the next time.
+            if self._begun or self.timeout_keep_alive_task is None:
+                self._wait(self._settings.head_timeout_s)
+        elif self._due is None and (self._receiving or self._begun):
+            self._wait_for_more()
 
     def on_message_begin(self) -> None:
         """The first byte of a request."""
@@ -201,7 +181,8 @@ class Wire(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """One header. What trails a body like one is counted, and never taken for a header."""
         self._head += len(name) + len(value) + PER_HEADER
-        self._check_head()
+        if self._head > MAX_HEAD:
+            self._stop_at_head()
         if self._begun:
             super().on_header(name, value)
 
@@ -209,9 +190,12 @@ class Wire(HttpToolsProtocol):
         """The head is whole."""
         self._begun, self._unread = False, 0
         self._head += len(self.url)
-        self._check_head()
-        self._on_time()
-        if self.parser.should_upgrade() and self._has_body():
+        if self._head > MAX_HEAD:
+            self._stop_at_head()
+        if self._due is not None:
+            self._on_time()
+        bodies = (b"content-length", b"transfer-encoding")
+        if self.parser.should_upgrade() and any(name in bodies for name, _ in self.headers):
             raise ValueError("the parser would lose the body")  # and the rest pass for less
         super().on_headers_complete()
         self._receiving = True
@@ -228,7 +212,8 @@ class Wire(HttpToolsProtocol):
         """The request is whole."""
         self._unread = 0
         self._receiving = False
-        self._on_time()
+        if self._due is not None:
+            self._on_time()
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
@@ -236,7 +221,7 @@ class Wire(HttpToolsProtocol):
         self.quiet_since = self.loop.time()
         super().on_response_complete()
         if self._receiving and self.cycle.response_complete and not self.transport.is_closing():
-            self._wait(self._bounds.head_s)
+            self._wait(self._settings.head_timeout_s)
 
     def send_400_response(self, msg: str) -> None:
         """What the parser could not take, or stopped at."""
@@ -252,24 +237,20 @@ class Wire(HttpToolsProtocol):
         self._moved()
         super().resume_writing()
 
-    def _has_body(self) -> bool:
-        return any(name in (b"content-length", b"transfer-encoding") for name, _ in self.headers)
-
-    def _check_head(self) -> None:
-        if self._head > MAX_HEAD:
-            self._wrong = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
-            raise ValueError("the head is too long")  # the parser stops, and 431 is sent
+    def _stop_at_head(self) -> None:
+        self._wrong = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+        raise ValueError("the head is too long")  # the parser stops, and 431 is sent
 
     def _answered(self) -> bool:
         return self.cycle is None or bool(self.cycle.response_complete)
 
-    def _idle(self) -> bool:
-        """Whether nothing is being answered, nor a connection merely kept for the next time."""
-        return self._answered() and self.timeout_keep_alive_task is None
-
     def _wait(self, seconds: float) -> None:
         self._on_time()
         self._due = self.loop.call_later(seconds, self._late)
+
+    def _wait_for_more(self) -> None:
+        self._came, settings = 0, self._settings
+        self._wait(settings.body_timeout_s if self._receiving else settings.head_timeout_s)
 
     def _late(self) -> None:
         self._due = None
@@ -288,8 +269,7 @@ class Wire(HttpToolsProtocol):
         if self._receiving and asked and self._came < LEAST:
             self._refuse(HTTPStatus.REQUEST_TIMEOUT)
         else:
-            self._came = 0
-            self._wait(self._bounds.body_s if self._receiving else self._bounds.head_s)
+            self._wait_for_more()
 
     def _on_time(self) -> None:
         if self._due is not None:
@@ -299,7 +279,7 @@ class Wire(HttpToolsProtocol):
     def _watch(self) -> None:
         self._moved()
         left = self.transport.get_write_buffer_size()
-        self._stalled = self.loop.call_later(self._bounds.send_s, self._stuck, left)
+        self._stalled = self.loop.call_later(self._settings.send_timeout_s, self._stuck, left)
 
     def _stuck(self, before: int) -> None:
         if before - self.transport.get_write_buffer_size() >= LEAST:
@@ -345,15 +325,12 @@ _WHY = {
 
 def _refusal(status: HTTPStatus) -> bytes:
     kind, detail = _WHY[status]
-    problem = Problem(type=kind, title=status.phrase, status=status, detail=detail)
-    body = orjson.dumps(problem.body())
-    head = [
-        f"HTTP/1.1 {status:d} {status.phrase}",
-        f"content-type: {MEDIA_TYPE}",
-        f"content-length: {len(body)}",
-        "cross-origin-resource-policy: same-origin",
-        "x-content-type-options: nosniff",
-        *([f"retry-after: {RETRY_S}"] if status is HTTPStatus.SERVICE_UNAVAILABLE else []),
-        "connection: close",
-    ]
-    return "\r\n".join([*head, "", ""]).encode() + body
+    wait = RETRY_S if status is HTTPStatus.SERVICE_UNAVAILABLE else None
+    problem = Problem(type=kind, title=status.phrase, status=status, detail=detail, retry_s=wait)
+    told = answer(problem)
+    told.headers["cross-origin-resource-policy"] = "same-origin"
+    told.headers["x-content-type-options"] = "nosniff"
+    told.headers["connection"] = "close"
+    head = [b"%s: %s" % pair for pair in told.raw_headers]
+    first = f"HTTP/1.1 {status:d} {status.phrase}".encode()
+    return b"\r\n".join([first, *head, b"", b""]) + bytes(told.body)

@@ -1,1 +1,1 @@
-"""Where memories are kept: one package per database."""
+"""The store: all that is kept, in SQLite or in PostgreSQL; each write is one transaction."""

@@ -6,6 +6,9 @@ import re
 from functools import cache
 from importlib.resources import files
 
+from remanence.errors import StoreVersion
+from remanence.version import __version__
+
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 _FRAGMENT = re.compile(r"\{(\w+)\}")
 
@@ -39,3 +42,12 @@ def _filled(block: str, blocks: dict[str, str]) -> str:
 
 def _is_sql(name: str) -> bool:
     return name.endswith(".sql")
+
+
+def too_new(what: str, schema: object, known: int) -> StoreVersion:
+    """The error for a store or a backup whose schema this version does not know."""
+    return StoreVersion(
+        f"{what} has schema {schema}, and Remanence {__version__} knows {known}: it was written by "
+        "a newer version. Nothing was changed; upgrade Remanence, or restore the backup that was "
+        "made before the upgrade."
+    )

@@ -15,23 +15,22 @@ from typing import Any
 
 import orjson
 
-from remanence.errors import InvalidInput, StoreCorrupt
+from remanence.errors import InvalidInput, NotFound, StoreCorrupt
 from remanence.model.knowledge import (
     TIMEZONE,
     Claim,
     Entity,
     EntityType,
-    When,
+    Timespan,
     entity_id,
     folded_name,
 )
 from remanence.model.memory import EMPTY, MemoryRecord, State, aware
 from remanence.model.scope import Reach
-from remanence.store.conditions import ALWAYS, Condition, joined
-from remanence.store.damage import is_time
-from remanence.store.rows import Owner, Row, json_text, micros, moment, packed_id
+from remanence.model.zones import known_zone, placed
+from remanence.store.conditions import ALWAYS, Condition, joined, narrowing
+from remanence.store.rows import Owner, Row, is_time, json_text, micros, moment, packed_id
 from remanence.store.rows import spelled_id as spelled
-from remanence.zones import known_zone, placed
 
 ENTITY_COLUMNS = ("id", "name", "folded", "type", "given", "created_at", "digest")
 CLAIM_COLUMNS = (
@@ -47,6 +46,9 @@ _SAID = slice(6, 22)  # from predicate to metadata
 _RESTED, _RETIRED, _CLAIM_DIGEST = 22, 23, 24
 _LAST_LETTER = 0x10FFFF
 _SURROGATES = (0xD800, 0xDFFF)
+# An entity that somebody added; nothing needs to be said of it.
+GIVEN = Condition("e.given = 1", ())
+_NO_CHARACTER = "{} holds a lone surrogate, which is not a character; replace it first."
 
 
 def knowledge_id(what: str, id: object) -> bytes:
@@ -152,6 +154,16 @@ def claim_values(claim: Claim, tenant: str, key: bytes, rested_at: int | None) -
     return (names[0], *said, rested_at, retired, digest)
 
 
+def no_entity(id: str) -> NotFound:
+    """The error that names an entity which is not there."""
+    return NotFound(f"There is no entity {id} of this user here; add it first.")
+
+
+def no_memory(id: str) -> NotFound:
+    """The error that names a memory which is not there."""
+    return NotFound(f"There is no memory {id} of this user here.")
+
+
 def is_evidence(record: MemoryRecord) -> bool:
     """Whether what a memory says counts: it is active, or rests only because it was merged."""
     merged = record.state == State.ARCHIVED and record.superseded_by is not None
@@ -225,18 +237,8 @@ def is_whole_claim(row: Row, owner: Owner, key: bytes) -> bool:
 
 def narrowed(reach: Reach, table: str) -> Condition:
     """The agent, session and trust that a read asks for, as a condition on claims or memories."""
-    parts = []
-    if reach.agent_id is not None:
-        parts.append(Condition(f"{table}.agent_id = ?", (reach.agent_id,)))
-    if reach.session_id is not None:
-        parts.append(Condition(f"{table}.session_id = ?", (reach.session_id,)))
-    if reach.min_trust > 0:
-        parts.append(Condition(f"{table}.trust >= ?", (reach.min_trust,)))
+    parts = narrowing(reach, table)
     return joined("AND", parts) if parts else ALWAYS
-
-
-# An entity that somebody added; nothing needs to be said of it.
-GIVEN = Condition("e.given = 1", ())
 
 
 def is_narrow(reach: Reach) -> bool:
@@ -250,9 +252,6 @@ def begins(column: str, prefix: str) -> Condition:
     if end is None:
         return Condition(f"{column} >= ?", (prefix,))
     return Condition(f"{column} >= ? AND {column} < ?", (prefix, end))
-
-
-_NO_CHARACTER = "{} holds a lone surrogate, which is not a character; replace it first."
 
 
 def _after(prefix: str) -> str | None:
@@ -277,7 +276,7 @@ def _said(claim: Claim) -> Row:
     return (*words, *more, reason, *weights, *times, *spans, *owner, metadata)
 
 
-def _span(when: When | None) -> str | None:
+def _span(when: Timespan | None) -> str | None:
     """A time as JSON of its two ends: one that is open at both is not the same as none."""
     if when is None:
         return None
@@ -285,9 +284,9 @@ def _span(when: When | None) -> str | None:
     return orjson.dumps(ends).decode()
 
 
-def _when(span: str, zone: tzinfo) -> When:
+def _when(span: str, zone: tzinfo) -> Timespan:
     start, end = orjson.loads(span)
-    return When(start=_moment(start, zone), end=_moment(end, zone))
+    return Timespan(start=_moment(start, zone), end=_moment(end, zone))
 
 
 def _moment(at: int | None, zone: tzinfo) -> datetime | None:

@@ -12,10 +12,17 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from remanence.model.embedding import CODE_BYTES, HALF_CODE_BYTES, HALF_CODES, FloatArray
+from remanence.errors import InvalidInput
+from remanence.model.embedding import (
+    CODE_BYTES,
+    HALF_CODE_BYTES,
+    HALF_CODES,
+    Fingerprint,
+    FloatArray,
+)
+from remanence.model.ports.pieces import StoredPiece, StoredPieces
 from remanence.model.tier import VECTOR_BITS, Tier
 from remanence.model.write import Piece
-from remanence.ports.pieces import StoredPiece, StoredPieces
 
 STEP_BYTES = 4
 LEAST_DIMENSION = 8  # below, the lengths of the forms could be the same
@@ -23,6 +30,7 @@ LEAST_DIMENSION = 8  # below, the lengths of the forms could be the same
 # Steps to try, in parts of the mean square; the best of 16 levels depends on how values spread.
 _SPREADS = (0.25, 0.3, 0.35, 0.42, 0.5, 0.8, 1.5)
 _LEVELS = 16
+MAX_PARTS = 1 << 14
 
 
 def vector_bytes(dimension: int, bits: int) -> int:
@@ -152,3 +160,11 @@ def _from_four(packed: NDArray[np.uint8], dimension: int) -> NDArray[np.int8]:
 def _from_one(packed: NDArray[np.uint8], dimension: int) -> NDArray[np.int8]:
     bits = np.unpackbits(packed, axis=1, count=dimension).view(np.int8)
     return np.ascontiguousarray(bits * np.int8(2) - np.int8(1))
+
+
+def check_piece(piece: Piece, made_by: Fingerprint) -> None:
+    """Refuse a piece that its embedder cannot have made."""
+    if not 0 <= piece.part < MAX_PARTS:
+        raise InvalidInput(f"A memory has at most {MAX_PARTS} pieces; split the text.")
+    if len(piece.vector) != STEP_BYTES + made_by.dimension or not are_codes(piece.codes):
+        raise InvalidInput(f"The piece's vector or codes are not of {made_by}.")

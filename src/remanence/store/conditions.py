@@ -38,6 +38,7 @@ _TESTS: dict[str, Callable[[Any, Any], bool]] = {
     "not_in": lambda one, many: one not in many,
     "exists": lambda _, wanted: bool(wanted),
 }  # fmt: skip
+ACTIVE = Compare("state", "eq", str(State.ACTIVE), field=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,6 @@ class Condition:
     values: tuple[Any, ...] = ()
 
 
-ACTIVE = Compare("state", "eq", str(State.ACTIVE), field=True)
 ALWAYS, NEVER = Condition("1 = 1"), Condition("1 = 0")
 
 
@@ -62,6 +62,16 @@ def joined(word: str, parts: Iterable[Condition]) -> Condition:
 def negated(condition: Condition) -> Condition:
     """What holds where the condition does not."""
     return Condition(f"NOT ({condition.sql})", condition.values)
+
+
+def narrowing(reach: Reach, table: str, *, trust: bool = True) -> list[Condition]:
+    """The agent, session and, of what has one, trust that a read asks for."""
+    asked: list[tuple[str, object]] = [
+        ("agent_id = ?", reach.agent_id),
+        ("session_id = ?", reach.session_id),
+        ("trust >= ?", reach.min_trust or None if trust else None),
+    ]
+    return [Condition(f"{table}.{test}", (one,)) for test, one in asked if one is not None]
 
 
 class Compiler(ABC):
@@ -95,16 +105,8 @@ class Compiler(ABC):
 
     def reached(self, reach: Reach, where: Filter | None) -> Condition:
         """What a read may see and wants to see."""
-        parts = [self.inside()]
-        if reach.agent_id is not None:
-            parts.append(Condition("m.agent_id = ?", (reach.agent_id,)))
-        if reach.session_id is not None:
-            parts.append(Condition("m.session_id = ?", (reach.session_id,)))
-        if reach.min_trust > 0:
-            parts.append(Condition("m.trust >= ?", (reach.min_trust,)))
-        if where is not None:
-            parts.append(self.condition(where))
-        return joined("AND", parts)
+        wanted = [] if where is None else [self.condition(where)]
+        return joined("AND", [self.inside(), *narrowing(reach, "m"), *wanted])
 
     def condition(self, where: Filter) -> Condition:
         """What satisfies the filter."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from remanence.errors import RemanenceError, StoreError
-from remanence.system.files import create, remove, replace, sync
+from remanence.model.system.files import create, remove, replace, sync
 
 
 @contextmanager

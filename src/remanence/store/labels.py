@@ -35,6 +35,14 @@ def labels(metadata: Mapping[str, Any]) -> set[Label]:
     return {(name, label_value(value)) for name, value in found if len(name) <= MAX_NAME}
 
 
+def readable_labels(metadata: str) -> set[Label]:
+    """The labels of metadata as a row has it; none of metadata that is damaged."""
+    try:
+        return labels(orjson.loads(metadata))
+    except (orjson.JSONDecodeError, InvalidInput, AttributeError):
+        return set()
+
+
 def label_value(value: Any) -> Any:
     """The value as it stands in a label."""
     if isinstance(value, str) and is_long(value):

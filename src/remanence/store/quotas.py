@@ -51,11 +51,7 @@ class Quotas:
         return added if any(m and a for m, a in zip(self._most, added, strict=True)) else None
 
     def check(
-        self,
-        tenant: str,
-        more: Use,
-        marks: tuple[object, object],
-        measure: Callable[[], Use],
+        self, tenant: str, more: Use, marks: tuple[object, object], measure: Callable[[], Use]
     ) -> None:
         """Refuse what a transaction has added, if it is too much; called at its end.
 

@@ -1,4 +1,4 @@
-"""Records as rows and back: ids, times, kinds, JSON, and the keyed digest that guards a row."""
+"""Records as rows and back: ids, times, kinds, JSON, the keyed digest that guards a row, damage."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import orjson
 
 from remanence.errors import InvalidInput
 from remanence.model.memory import EMPTY, Kind, MemoryRecord, State, same_json
-from remanence.ports.store import Span
+from remanence.model.ports.store import Span
 
 Row: TypeAlias = Sequence[Any]
 Owner: TypeAlias = tuple[str, str | None]
@@ -39,6 +39,8 @@ _STRICT = (
     | orjson.OPT_PASSTHROUGH_DATETIME
     | orjson.OPT_PASSTHROUGH_SUBCLASS
 )
+_FIXED = {"id", "tenant", "user_id", "created_at", "updated_at", "version", "uses", "used_at"}
+_REVISABLE = {field.name for field in fields(MemoryRecord)} - _FIXED
 
 
 def packed_id(id: str) -> bytes | None:
@@ -153,8 +155,14 @@ def record_of(row: Row, owner: Owner) -> MemoryRecord:
 
 
 def row_digest(row: Row, owner: Owner, key: bytes) -> bytes:
-    """What the digest of a row should be, from the columns of the block `record`."""
-    return _digest(key, row[2][:16], row[20], owner, (*row[3:20], row[21], row[22]))
+    """What the digest of a row should be, from the columns of the block `record`.
+
+    Empty if they are of sorts that no row has: a flipped bit can make bytes of a text.
+    """
+    try:
+        return _digest(key, row[2][:16], row[20], owner, (*row[3:20], row[21], row[22]))
+    except (AttributeError, TypeError):
+        return b""
 
 
 def span_of(row: Row, user: str | None) -> Span:
@@ -210,10 +218,6 @@ def before_values(text: str) -> dict[str, Any]:
     return values
 
 
-_FIXED = {"id", "tenant", "user_id", "created_at", "updated_at", "version", "uses", "used_at"}
-_REVISABLE = {field.name for field in fields(MemoryRecord)} - _FIXED
-
-
 def _digest(key: bytes, id: bytes, heir: bytes | None, owner: Owner, values: Row) -> bytes:
     told = [id.hex(), heir and heir.hex(), *owner, *values]
     return blake2b(orjson.dumps(told), digest_size=16, key=key).digest()
@@ -225,3 +229,38 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Kind | State):
         return str(value)
     raise TypeError(f"a {type(value).__name__} is not a JSON value")
+
+
+def readable(row: Sequence[Any]) -> list[Any]:
+    """Values that a record can hold, as near to those of a damaged `record` row as can be."""
+    mended = list(row)
+    mended[3] = row[3] if row[3] in KINDS else KIND_CODES[Kind.EPISODIC]
+    mended[4] = row[4] if row[4] in STATES else STATE_CODES[State.ACTIVE]
+    mended[5:8] = [value if is_time(value) else 0 for value in row[5:8]]
+    mended[8:10] = [value if _is_share(value) else 0.0 for value in row[8:10]]
+    mended[10] = int(bool(row[10]))
+    mended[11] = row[11] if isinstance(row[11], int) and 0 < row[11] < 1 << 31 else 1
+    mended[20] = row[20] if isinstance(row[20], bytes) and len(row[20]) == 16 else None
+    mended[21] = row[21] if _is_object(row[21]) else None
+    mended[22] = row[22] or ""
+    return mended
+
+
+def is_time(value: Any) -> bool:
+    """Whether a column holds a time."""
+    try:
+        moment(value)
+    except (TypeError, OverflowError):
+        return False
+    return True
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, float) and 0 <= value <= 1
+
+
+def _is_object(value: Any) -> bool:
+    try:
+        return isinstance(orjson.loads(value), dict)
+    except (orjson.JSONDecodeError, TypeError):
+        return False

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from remanence.ports.cache import Cache
+from remanence.model.ports.cache import Cache
 from remanence.testing.patience import until
 
 TTL_S = 60.0

@@ -10,7 +10,7 @@ import pytest
 
 from remanence.errors import EmbedderError
 from remanence.model.embedding import CODE_BITS, CODE_BYTES, Embedding
-from remanence.ports.embedder import Embedder
+from remanence.model.ports.embedder import Embedder
 
 TEXTS = (
     "Ana moved to Lisbon in May.",

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
+from remanence.api.memory import Memory
 from remanence.config import load_settings
-from remanence.memory import Memory
 from remanence.server.app import make_app
 from remanence.server.serving import listen, listening
 from remanence.testing.patience import HANG_S, until
@@ -23,16 +23,10 @@ class Served:
     """A server that runs."""
 
     url: str
-    app: FastAPI
+    app: Starlette
     memory: Memory
 
-    def key(
-        self,
-        *grants: str,
-        tenant: str = "default",
-        name: str = "test",
-        **more: Any,
-    ) -> str:
+    def key(self, *grants: str, tenant: str = "default", name: str = "test", **more: Any) -> str:
         """The text of a new key; from then on the server wants one."""
         wanted: Iterable[str] = grants or ("read", "write", "admin")
         made = self.app.state.keys.create(name, tenant=tenant, grants=wanted, **more)

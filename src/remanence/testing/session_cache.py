@@ -11,10 +11,16 @@ from uuid import uuid4
 
 import pytest
 
-from remanence.clock import IdMaker
+from remanence.model.clock import IdMaker
 from remanence.model.memory import Kind, MemoryRecord
+from remanence.model.ports.session_cache import (
+    LISTED,
+    UNKNOWN,
+    SessionCache,
+    SessionCopy,
+    SessionKey,
+)
 from remanence.model.session import Session
-from remanence.ports.session_cache import LISTED, UNKNOWN, SessionCache, SessionCopy, SessionKey
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

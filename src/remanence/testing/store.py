@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from remanence.testing.store_suites.archive import ArchiveSuite
 from remanence.testing.store_suites.documents import DocumentSuite
-from remanence.testing.store_suites.erasure import ErasureSuite
-from remanence.testing.store_suites.filters import FilterSuite
 from remanence.testing.store_suites.knowledge import KnowledgeSuite
 from remanence.testing.store_suites.known import KnownSuite
 from remanence.testing.store_suites.learnt import LearntSuite
 from remanence.testing.store_suites.links import LinkSuite
 from remanence.testing.store_suites.machine import StoreMachine
 from remanence.testing.store_suites.making import Reopen
-from remanence.testing.store_suites.recall import RecallSuite
-from remanence.testing.store_suites.scope import ScopeSuite
+from remanence.testing.store_suites.recall import RecallSuite, VectorSuite
+from remanence.testing.store_suites.scope import FilterSuite, ScopeSuite, SpanSuite
 from remanence.testing.store_suites.shelves import ShelfSuite
-from remanence.testing.store_suites.spans import SpanSuite
-from remanence.testing.store_suites.tending import TendingSuite
 from remanence.testing.store_suites.tiers import TiersSuite
 from remanence.testing.store_suites.together import TogetherSuite
-from remanence.testing.store_suites.upkeep import UpkeepSuite
-from remanence.testing.store_suites.vectors import VectorSuite
+from remanence.testing.store_suites.upkeep import ErasureSuite, TendingSuite, UpkeepSuite
 
 __all__ = ["Reopen", "StoreMachine", "StoreSuite"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from remanence.knowledge.belief import believe, holding
-from remanence.model.knowledge import Claim, Fact, Standing, When, entity_id
+from remanence.model.knowledge import Claim, Fact, Standing, Timespan, entity_id
 
 NAMES = {entity_id(None, name): name for name in ("Ana", "Bob", "Rome", "Bonn", "Oslo", "Acme")}
 ANA = entity_id(None, "Ana")
@@ -22,15 +22,15 @@ def day(text: str) -> datetime:
     return datetime.fromisoformat(whole).replace(tzinfo=UTC)
 
 
-def span(text: str) -> When:
+def span(text: str) -> Timespan:
     """A year, a month or a day as a range; A..B from one to before the other."""
     if ".." in text:
         first, last = text.split("..")
-        return When(start=day(first) if first else None, end=day(last) if last else None)
+        return Timespan(start=day(first) if first else None, end=day(last) if last else None)
     start = day(text)
     days = {4: 366, 7: 31, 10: 1}[len(text)]
     end = start + timedelta(days=days)
-    return When(start=start, end=end.replace(day=1) if len(text) < 10 else end)
+    return Timespan(start=start, end=end.replace(day=1) if len(text) < 10 else end)
 
 
 class Told:
@@ -256,7 +256,7 @@ class TestVagueTimes:
         assert fact.began.precision == "open"
 
     def test_nothing_known_of_the_start_is_true_when_said(self, told: Told) -> None:
-        claim = replace(told("Rome", "2024"), began=When())
+        claim = replace(told("Rome", "2024"), began=Timespan())
         assert shown([claim]) == ["Rome 2024-01-01.. holds"]
 
 
@@ -324,7 +324,7 @@ class TestEndings:
         assert shown(shorter) == ["Rome 2024-01-01..2024-06-01 ended"]
 
     def test_an_end_nobody_dated_is_when_it_was_said(self, told: Told) -> None:
-        left = replace(told("Rome", "2022"), ended=When())
+        left = replace(told("Rome", "2022"), ended=Timespan())
         assert shown([told("Rome", "2020"), left]) == ["Rome 2020-01-01..2022-01-01 ended"]
 
     def test_an_end_before_the_start_holds_never(self, told: Told) -> None:

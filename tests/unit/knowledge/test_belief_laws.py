@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remanence.knowledge.belief import believe, holding
-from remanence.model.knowledge import Claim, Fact, Standing, When, entity_id
+from remanence.model.knowledge import Claim, Fact, Standing, Timespan, entity_id
 
 DAY = datetime(2024, 1, 1, tzinfo=UTC)
 VALUES = ("Rome", "Bonn", "Oslo")
@@ -23,12 +23,12 @@ days = st.integers(0, 12).map(lambda number: DAY + timedelta(days=number))
 
 
 @st.composite
-def times(draw: st.DrawFn) -> When | None:
+def times(draw: st.DrawFn) -> Timespan | None:
     if draw(st.booleans()):
         return None
     start, end = sorted((draw(days), draw(days)))
     known = draw(st.sampled_from(("both", "start", "end", "none")))
-    return When(
+    return Timespan(
         start=start if known in ("both", "start") else None,
         end=end if known in ("both", "end") else None,
     )
@@ -194,6 +194,6 @@ def _random(random: Random, number: int) -> Claim:
         observed_at=said,
         recorded_at=said,
         trust=random.choice((1.0, 1.0, 0.7, random.random())),
-        began=When(start=said - timedelta(days=30), end=said) if dated else None,
-        ended=When(start=said, end=said) if random.random() < 0.1 else None,
+        began=Timespan(start=said - timedelta(days=30), end=said) if dated else None,
+        ended=Timespan(start=said, end=said) if random.random() < 0.1 else None,
     )

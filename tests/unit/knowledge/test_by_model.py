@@ -9,14 +9,24 @@ from typing import Any
 
 import pytest
 
-from remanence.knowledge.extract.by_model import MAX_STATEMENTS, MAX_TEXT, SCHEMA, ModelReader
-from remanence.knowledge.extract.statement import Named, NameFinder, Reading, Statement
-from remanence.llm.openai_compatible import OpenAiCompatibleModel
-from remanence.model.knowledge import When
+from remanence.backends.llm.openai_compatible import OpenAiCompatibleModel
+from remanence.language.english.extraction.by_model import (
+    MAX_STATEMENTS,
+    MAX_TEXT,
+    SCHEMA,
+    ModelReader,
+)
+from remanence.language.english.extraction.statement import (
+    NamedEntity,
+    NameFinder,
+    Reading,
+    Statement,
+)
+from remanence.model.knowledge import Timespan
 from remanence.testing.chat_server import ChatServer, Script, calls, fails, says
 
 AT = datetime(2025, 3, 14, 18, 0, tzinfo=UTC)
-MAYA = Named("Maya", "person")
+MAYA = NamedEntity("Maya", "person")
 TEXT = "My sister Lena moved to Graz in January. I love black tea. Do you like chess?"
 RULED = Statement(subject=MAYA, predicate="likes", value="black tea", sentence="I love black tea.")
 
@@ -24,16 +34,16 @@ RULED = Statement(subject=MAYA, predicate="likes", value="black tea", sentence="
 def rules(
     text: str,
     *,
-    speaker: Named,
+    speaker: NamedEntity,
     at: datetime,
-    recent: Sequence[Named] = (),
+    recent: Sequence[NamedEntity] = (),
     find_names: NameFinder | None = None,
     relations: bool = True,
 ) -> Reading:
     """One statement and one name, so that a test sees whose reading stands."""
     return Reading(
         statements=(RULED,) if relations else (),
-        names=(Named("Graz", "place"),),
+        names=(NamedEntity("Graz", "place"),),
         refused={"small talk": 1},
     )
 
@@ -43,7 +53,7 @@ def fact(subject: str, predicate: str, object: str, **more: Any) -> dict[str, An
 
 
 def asked(
-    *script: Script, text: str = TEXT, recent: Sequence[Named] = (), relations: bool = True
+    *script: Script, text: str = TEXT, recent: Sequence[NamedEntity] = (), relations: bool = True
 ) -> tuple[Reading, ChatServer]:
     with ChatServer(*script) as server:
         model = OpenAiCompatibleModel(server.url, "scripted", retries=0)
@@ -71,8 +81,8 @@ def test_what_the_text_says_is_kept_with_its_sentence_and_time() -> None:
     assert triples(reading) == [("Maya", "sister", "Lena"), ("Lena", "lives in", "Graz")]
     moved = reading.statements[1]
     assert moved.sentence == "My sister Lena moved to Graz in January."
-    assert moved.object == Named("Graz", "place")
-    assert moved.began == When(
+    assert moved.object == NamedEntity("Graz", "place")
+    assert moved.began == Timespan(
         start=datetime(2025, 1, 1, tzinfo=UTC), end=datetime(2025, 2, 1, tzinfo=UTC)
     )
     assert {one.text for one in reading.names} == {"Maya", "Lena", "Graz"}
@@ -177,7 +187,7 @@ def test_an_end_needs_no_object() -> None:
 
 
 def test_who_was_spoken_of_before_may_be_the_subject() -> None:
-    lena = Named("Lena", "person")
+    lena = NamedEntity("Lena", "person")
     reading = told(fact("Lena", "lives in", "Graz"), text="She lives in Graz now.", recent=[lena])
     assert reading.statements[0].subject == lena
     assert told(fact("Lena", "lives in", "Graz"), text="She lives in Graz now.").statements == ()
@@ -196,7 +206,10 @@ def test_other_predicates_are_cleaned_and_less_sure() -> None:
         text=text,
     )
     assert triples(reading) == [("Maya", "sponsors", "Rovers FC"), ("Maya", "collects", "stamps")]
-    assert [one.object for one in reading.statements] == [Named("Rovers FC", "organisation"), None]
+    assert [one.object for one in reading.statements] == [
+        NamedEntity("Rovers FC", "organisation"),
+        None,
+    ]
     assert all(one.confidence < 0.8 for one in reading.statements)
 
 
@@ -236,4 +249,4 @@ def test_the_model_is_not_asked_where_it_cannot_help() -> None:
 def test_an_empty_answer_means_that_nothing_was_said() -> None:
     reading, _ = asked(calls("record_facts", {"statements": []}))
     assert reading.statements == ()
-    assert reading.names == (Named("Graz", "place"),)
+    assert reading.names == (NamedEntity("Graz", "place"),)

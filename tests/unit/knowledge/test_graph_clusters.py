@@ -7,7 +7,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence.knowledge.graph.clusters import Edge, clusters
+from remanence.knowledge.graph.communities import Edge, clusters
 
 
 def clique(nodes: range) -> list[Edge]:

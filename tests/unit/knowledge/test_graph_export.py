@@ -17,9 +17,16 @@ from hypothesis import strategies as st
 from matplotlib.image import imread
 
 from remanence.errors import ConfigError, InvalidInput
-from remanence.knowledge.graph.exporting import FORMATS, GRAPHML, exported, mermaid_text
-from remanence.knowledge.graph.plotting import check_picture, draw, shown
-from remanence.model.graph import Node, Observation, Relation, Subgraph, Together
+from remanence.knowledge.graph.export import (
+    FORMATS,
+    GRAPHML,
+    check_picture,
+    draw,
+    exported,
+    mermaid_text,
+    shown,
+)
+from remanence.model.graph import CoOccurrence, Node, Observation, Relation, Subgraph
 from remanence.model.knowledge import Standing
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -65,7 +72,7 @@ def edge(a: Node, relation: str, b: Node) -> Relation:
 def hostile() -> Subgraph:
     nodes = [node(str(n), name, name, type=name[:5]) for n, name in enumerate(HOSTILE)]
     edges = [edge(a, a.name, b) for a, b in pairwise(nodes)]
-    weak = Together(a=HOSTILE[0], a_id="0", b=HOSTILE[4], b_id="4", memories=3)
+    weak = CoOccurrence(a=HOSTILE[0], a_id="0", b=HOSTILE[4], b_id="4", memories=3)
     edges.append(edge(nodes[0], "is", nodes[0]))
     return Subgraph(nodes=tuple(nodes), edges=tuple(edges), together=(weak,))
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence.knowledge.graph.naming import (
+from remanence.knowledge.graph.likeness import (
     Sort,
     distance,
     name_likeness,

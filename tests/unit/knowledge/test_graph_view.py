@@ -15,14 +15,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from remanence.knowledge.graph.communities import communities_of
-from remanence.knowledge.graph.known import known_of
+from remanence.knowledge.graph.known import SpokenOf, Talked, known_of
 from remanence.knowledge.graph.likeness import alike, certain
-from remanence.knowledge.graph.spoken import Spoken, Talk
-from remanence.knowledge.graph.telling import timeline_of
-from remanence.knowledge.graph.view import View
-from remanence.knowledge.graph.walking import Ground, neighbourhood, paths
-from remanence.model.graph import Likeness, Route, Subgraph, Turn
-from remanence.model.knowledge import Claim, Entity, When, entity_id
+from remanence.knowledge.graph.paths import Ground, neighbourhood, paths
+from remanence.knowledge.graph.queries import timeline_of
+from remanence.knowledge.graph.view import GraphView
+from remanence.model.graph import Likeness, Route, Subgraph, TimelineTurn
+from remanence.model.knowledge import Claim, Entity, Timespan, entity_id
 from remanence.model.predicates import NOTE, SAME_AS
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -50,26 +49,30 @@ def says(subject: str, predicate: str, value: str, *, entity: bool = True, **mor
 
 
 def view(
-    *claims: Claim, entities: Sequence[Entity] = (), spoken: Spoken | None = None, **more: Any
-) -> View:
+    *claims: Claim, entities: Sequence[Entity] = (), spoken: SpokenOf | None = None, **more: Any
+) -> GraphView:
     at = more.pop("at", NOW)
     named = {one.id: one for one in entities}
     for one in claims:
         for id, name in ((one.subject, one.text.split()[0]), (one.object, one.value)):
             if id is not None and id not in named:
                 named[id] = Entity(id=id, name=name, type="thing", created_at=one.recorded_at)
-    return View(known_of(list(named.values()), claims, now=NOW, **more), spoken or Spoken(), at)
+    return GraphView(
+        known_of(list(named.values()), claims, now=NOW, **more), spoken or SpokenOf(), at
+    )
 
 
 def id_of(name: str) -> str:
     return entity_id(None, name)
 
 
-def near(made: View, name: str, depth: int = 1, limit: int = 50, **more: Any) -> Subgraph:
+def near(made: GraphView, name: str, depth: int = 1, limit: int = 50, **more: Any) -> Subgraph:
     return neighbourhood(Ground(made, **more), id_of(name), depth, limit)
 
 
-def ways(made: View, a: str, b: str, most: int = 4, limit: int = 5, **more: Any) -> list[Route]:
+def ways(
+    made: GraphView, a: str, b: str, most: int = 4, limit: int = 5, **more: Any
+) -> list[Route]:
     return paths(Ground(made, **more), id_of(a), id_of(b), most, limit)
 
 
@@ -77,7 +80,7 @@ def names(part: Subgraph) -> list[str]:
     return [one.name for one in part.nodes]
 
 
-def ring(size: int) -> View:
+def ring(size: int) -> GraphView:
     return view(*(says(f"n{n}", "next", f"n{(n + 1) % size}") for n in range(size)))
 
 
@@ -160,7 +163,7 @@ class TestNodes:
         assert known.facts == ()
 
     def test_it_stays_until_something_begins_or_ends(self) -> None:
-        end = When(start=NOW + DAY, end=NOW + DAY)
+        end = Timespan(start=NOW + DAY, end=NOW + DAY)
         assert view(says("Ana", "works at", "Acme", ended=end)).known.until() == NOW + DAY
         assert view(says("Ana", "works at", "Acme")).known.until().year == 9999
 
@@ -198,7 +201,7 @@ class TestWalks:
 
     def test_spoken_of_together(self) -> None:
         a, b = sorted((id_of("Ana"), id_of("Bob")))
-        heard = Spoken({a: Talk(2, 1, 2), b: Talk(1, 1, 1)}, {(a, b): 1})
+        heard = SpokenOf({a: Talked(2, 1, 2), b: Talked(1, 1, 1)}, {(a, b): 1})
         made = view(entities=[entity("Ana"), entity("Bob")], spoken=heard)
         assert names(near(made, "Ana")) == ["Ana"]
         part = near(made, "Ana", together=True)
@@ -274,7 +277,7 @@ class TestCommunities:
         pairs = {
             tuple(sorted((id_of(a), id_of(b)))): 3 for a, b in [("Ana", "Bob"), ("Cleo", "Dan")]
         }
-        heard = Spoken({one.id: Talk(3, 1, 2) for one in people}, pairs)  # type: ignore[arg-type]
+        heard = SpokenOf({one.id: Talked(3, 1, 2) for one in people}, pairs)  # type: ignore[arg-type]
         made = view(entities=people, spoken=heard)
         found = communities_of(made, together=True, least=2, limit=9)
         assert sorted(sorted(one.members) for one in found) == [["Ana", "Bob"], ["Cleo", "Dan"]]
@@ -286,7 +289,7 @@ def firms(*names: str) -> list[Entity]:
 
 
 class TestLikeness:
-    def suggest(self, made: View, least: float = 0.5) -> list[Likeness]:
+    def suggest(self, made: GraphView, least: float = 0.5) -> list[Likeness]:
         return alike(made, None, least)
 
     def test_a_part_of_one_name_goes_into_the_whole(self) -> None:
@@ -329,7 +332,7 @@ class TestLikeness:
         assert self.suggest(view(entities=[entity("Paris"), entity("Pariss", "place")])) == []
         people = [entity("Maria"), entity("Marias")]
         a, b = sorted(one.id for one in people)
-        heard = Spoken({}, {(a, b): 1})
+        heard = SpokenOf({}, {(a, b): 1})
         assert self.suggest(view(entities=people, spoken=heard)) == []
 
     def test_vectors_of_what_is_said(self) -> None:
@@ -367,8 +370,8 @@ class TestLikeness:
 
 class TestTimelines:
     def test_beginnings_and_ends_in_order(self) -> None:
-        began = When(start=NOW - 30 * DAY, end=NOW - 30 * DAY)
-        ended = When(start=NOW - 10 * DAY, end=NOW - 10 * DAY)
+        began = Timespan(start=NOW - 30 * DAY, end=NOW - 30 * DAY)
+        ended = Timespan(start=NOW - 10 * DAY, end=NOW - 10 * DAY)
         made = view(
             says("Ana", "works at", "Acme", began=began, ended=ended),
             says("Ana", NOTE, "drinks tea", entity=False, at=NOW - 20 * DAY),
@@ -376,9 +379,9 @@ class TestTimelines:
         )
         found = timeline_of(made.known.facts, id_of("Ana"))
         assert [(one.at, one.turn, one.fact.object) for one in found] == [
-            (NOW - 30 * DAY, Turn.BEGAN, "Acme"),
-            (NOW - 20 * DAY, Turn.NOTED, "drinks tea"),
-            (NOW - 10 * DAY, Turn.ENDED, "Acme"),
+            (NOW - 30 * DAY, TimelineTurn.BEGAN, "Acme"),
+            (NOW - 20 * DAY, TimelineTurn.NOTED, "drinks tea"),
+            (NOW - 10 * DAY, TimelineTurn.ENDED, "Acme"),
         ]
         assert timeline_of(made.known.facts, id_of("Ana"), NOW - 15 * DAY) == found[:2]
         assert len(timeline_of(made.known.facts, id_of("Acme"))) == 2

@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from remanence.errors import ConfigError
-from remanence.knowledge.extract.spacy_names import MAX_TEXT, SpacyNames
-from remanence.knowledge.extract.statement import Named
+from remanence.language.english.extraction.name_types import MAX_TEXT, SpacyNames
+from remanence.language.english.extraction.statement import NamedEntity
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def find() -> SpacyNames:
 @pytest.mark.slow
 def test_people_and_places_have_their_type(find: SpacyNames) -> None:
     found = find("My sister Lena moved to Graz, and Lena loves Graz.")
-    assert found == [Named("Lena", "person"), Named("Graz", "place")]
+    assert found == [NamedEntity("Lena", "person"), NamedEntity("Graz", "place")]
 
 
 def test_dates_and_numbers_are_no_names(find: SpacyNames) -> None:
@@ -41,8 +41,8 @@ def test_nothing_is_found_in_nothing(find: SpacyNames, text: str) -> None:
 @pytest.mark.slow
 def test_a_long_text_is_read_from_its_start_only(find: SpacyNames) -> None:
     assert find("Lena lives in Graz. " + "x " * MAX_TEXT + "Then Maria met Peter in Paris.") == [
-        Named("Lena", "person"),
-        Named("Graz", "place"),
+        NamedEntity("Lena", "person"),
+        NamedEntity("Graz", "place"),
     ]
 
 
@@ -51,7 +51,7 @@ def test_several_threads_share_one_model() -> None:
     find = SpacyNames()
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(find, ["Lena lives in Graz."] * 8))
-    assert found == [[Named("Lena", "person"), Named("Graz", "place")]] * 8
+    assert found == [[NamedEntity("Lena", "person"), NamedEntity("Graz", "place")]] * 8
 
 
 def test_a_missing_model_says_what_to_install() -> None:
@@ -63,7 +63,7 @@ def test_without_spacy_only_the_first_text_fails() -> None:
     program = (
         "import sys; sys.modules['spacy'] = None\n"
         "from remanence.errors import ConfigError\n"
-        "from remanence.knowledge.extract.spacy_names import SpacyNames\n"
+        "from remanence.language.english.extraction.name_types import SpacyNames\n"
         "find = SpacyNames()\n"
         "try: find('Lena')\n"
         "except ConfigError as error: print(error)\n"

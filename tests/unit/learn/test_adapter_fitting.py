@@ -8,12 +8,29 @@ from typing import Any
 import numpy as np
 import pytest
 
-from remanence.learn.adapter import Studied, fit_bridges, fit_map, mean_direction
-from remanence.learn.anchors import anchor_questions
-from remanence.learn.weighing import HEAVIEST, Ballot, as_it_is, helped, weigh
+from remanence.consolidation.learning.adapter import (
+    HEAVIEST,
+    Ballot,
+    Studied,
+    anchor_questions,
+    as_it_is,
+    fit_bridges,
+    fit_map,
+    helped,
+    mean_direction,
+    weigh,
+)
 from remanence.model.embedding import Fingerprint, FloatArray
-from remanence.recall.adapter import Adapter, Learned, units
-from remanence.recall.packed import MOST_BRIDGES, MOST_RANK, Unusable, packed, unpacked
+from remanence.recall.adapter import (
+    MOST_BRIDGES,
+    MOST_RANK,
+    Adapter,
+    Learned,
+    Unusable,
+    packed,
+    units,
+    unpacked,
+)
 from remanence.recall.ranker import Ranker
 
 DIMENSION = 24

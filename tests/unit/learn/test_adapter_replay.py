@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from remanence.consolidation.learning.replay import contradicted, lessons_of, replayed, surprise
+from remanence.consolidation.learning.trainer import judged_by, split, verdict
 from remanence.errors import InvalidInput
-from remanence.learn.judging import judged_by, split, verdict
-from remanence.learn.replay import contradicted, lessons_of, replayed, surprise
 from remanence.model.learning import Experience, LearnPolicy
 
 BEGIN = datetime(2025, 1, 1, tzinfo=UTC)

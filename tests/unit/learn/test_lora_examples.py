@@ -12,21 +12,20 @@ from uuid import UUID
 
 import pytest
 
-from remanence.errors import InvalidInput, StoreError
-from remanence.learn.lora.examples import (
-    Example,
+from remanence.consolidation.learning.lora.examples import (
+    TrainingExample,
     digest,
     distinct,
     from_facts,
     from_feedback,
     from_memories,
+    question,
     write_chat,
 )
-from remanence.learn.lora.files import replace_whole
-from remanence.learn.lora.outdated import outdated, overruled
-from remanence.learn.lora.questions import question
-from remanence.learn.lora.secrets import holds_secret
-from remanence.model.knowledge import Claim, Fact, FactKind, Standing, When
+from remanence.consolidation.learning.lora.exclusions import holds_secret, outdated, overruled
+from remanence.consolidation.learning.lora.files import replace_whole
+from remanence.errors import InvalidInput, StoreError
+from remanence.model.knowledge import Claim, Fact, FactKind, Standing, Timespan
 from remanence.model.memory import Feedback, Kind, MemoryRecord, State
 from remanence.model.predicates import PREDICATES
 
@@ -205,8 +204,8 @@ def test_a_memory_whose_claim_does_not_stand_is_outdated(standing: Standing) -> 
 
 def test_what_a_memory_tells_as_past_stays_true() -> None:
     over = [fact(1, object="Bristol", standing=Standing.ENDED)]
-    assert outdated([claim(1, ended=When(end=NOW))], over) == frozenset()
-    assert outdated([claim(1, ended=When(end=NOW + timedelta(days=1)))], over) == {"m1"}
+    assert outdated([claim(1, ended=Timespan(end=NOW))], over) == frozenset()
+    assert outdated([claim(1, ended=Timespan(end=NOW + timedelta(days=1)))], over) == {"m1"}
 
 
 def test_a_denial_is_outdated_by_what_holds() -> None:
@@ -242,10 +241,10 @@ def test_work_at_a_school_may_be_learning() -> None:
 
 
 def test_what_somebody_did_is_asked_by_its_date() -> None:
-    day = When(start=NOW, end=NOW + timedelta(days=1))
+    day = Timespan(start=NOW, end=NOW + timedelta(days=1))
     assert asked(fact(1, "did", "ran 6 km")) == []
     assert asked(fact(1, "did", "ran 6 km", began=day)) == ["What did Ana do on 2026-03-01?"]
-    month = When(start=NOW, end=NOW + timedelta(days=31))
+    month = Timespan(start=NOW, end=NOW + timedelta(days=31))
     assert asked(fact(1, "did", "ran 6 km", began=month)) == ["What did Ana do in 2026-03?"]
 
 
@@ -277,8 +276,8 @@ def test_a_memory_is_asked_for_by_its_first_words() -> None:
 
 def test_a_question_is_asked_once() -> None:
     twice = [
-        Example(id="a", question="Who? ", answer="1"),
-        Example(id="b", question="who?", answer="2"),
+        TrainingExample(id="a", question="Who? ", answer="1"),
+        TrainingExample(id="b", question="who?", answer="2"),
     ]
     assert [one.id for one in distinct(twice)] == ["a"]
     assert digest(twice) != digest(twice[:1])

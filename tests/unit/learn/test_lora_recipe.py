@@ -8,15 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from remanence.consolidation.learning.lora.trainer import (
+    SHOWINGS,
+    TrainingRecipe,
+    batches,
+    steps_for,
+)
 from remanence.errors import InvalidInput
-from remanence.learn.lora.recipe import SHOWINGS, Recipe, batches, steps_for
 
 
 def test_the_same_seed_gives_the_same_batches() -> None:
     new, old = list(range(10)), list(range(100, 107))
-    one = list(batches(new, old, Recipe(steps=20, seed=3)))
-    assert one == list(batches(new, old, Recipe(steps=20, seed=3)))
-    assert one != list(batches(new, old, Recipe(steps=20, seed=4)))
+    one = list(batches(new, old, TrainingRecipe(steps=20, seed=3)))
+    assert one == list(batches(new, old, TrainingRecipe(steps=20, seed=3)))
+    assert one != list(batches(new, old, TrainingRecipe(steps=20, seed=4)))
 
 
 @given(
@@ -29,7 +34,7 @@ def test_replay_keeps_its_share_and_nobody_is_left_out(
     new: int, old: int, replay: float, batch: int
 ) -> None:
     steps = steps_for(new, old, replay, batch)
-    recipe = Recipe(steps=steps, replay=replay, batch=batch)
+    recipe = TrainingRecipe(steps=steps, replay=replay, batch=batch)
     seen = list(batches([("new", n) for n in range(new)], [("old", n) for n in range(old)], recipe))
     assert [len(one) for one in seen] == [batch] * steps
     shown = Counter(one for taken in seen for one in taken)
@@ -41,7 +46,7 @@ def test_replay_keeps_its_share_and_nobody_is_left_out(
 
 
 def test_the_rate_rises_then_falls() -> None:
-    recipe = Recipe(steps=100, rate=0.01)
+    recipe = TrainingRecipe(steps=100, rate=0.01)
     rates = [recipe.rate_at(step) for step in range(100)]
     assert rates[0] < rates[9]
     assert rates[10:] == sorted(rates[10:], reverse=True)
@@ -54,4 +59,4 @@ def test_the_rate_rises_then_falls() -> None:
 )
 def test_what_cannot_be_followed_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidInput):
-        Recipe(**{"steps": 5, **wrong})  # type: ignore[arg-type]
+        TrainingRecipe(**{"steps": 5, **wrong})  # type: ignore[arg-type]

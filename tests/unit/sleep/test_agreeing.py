@@ -12,12 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from remanence.consolidation.merges.groups import (
+    Member,
+    Repeated,
+    gives_way,
+    grouped,
+    in_time,
+    survivor_of,
+)
+from remanence.consolidation.merges.rivals import Rivals
+from remanence.language.english.agreement import Telling, against, agrees, may_agree
+from remanence.language.english.spelling import plain, worded
 from remanence.model.memory import MemoryRecord
-from remanence.sleep.merging.agreeing import Telling, against, agrees, may_agree
-from remanence.sleep.merging.grouping import Repeated, grouped, in_time
-from remanence.sleep.merging.members import Member, gives_way, survivor_of
-from remanence.sleep.merging.rivals import Rivals
-from remanence.sleep.merging.wording import plain, worded
 
 AT = datetime(2024, 5, 3, 12, tzinfo=UTC)
 _PAIRS = runpy.run_path(str(Path(__file__).with_name("agreement_pairs.py")))

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from remanence.consolidation.chores import Compressing
 from remanence.errors import InvalidInput
 from remanence.model.memory import MemoryRecord, State
 from remanence.model.scope import Reach
 from remanence.model.sleep import Night, SleepPolicy, Step
 from remanence.model.tier import Tier
 from remanence.model.write import Insert
-from remanence.sleep.compressing import Compressing
 from remanence.store.sqlite import SqliteStore
 from remanence.testing.store_suites.making import NOW, memory, revise, write
 from remanence.testing.store_suites.tiers import MADE_BY, made
@@ -46,7 +46,7 @@ def night(**policy: Any) -> Night:
 
 
 def tiers(store: SqliteStore) -> dict[str, int]:
-    return {one.tier.name: one.memories for one in store.tiers("t")}
+    return {one.tier.name: one.memories for one in store.tiers.uses("t")}
 
 
 @pytest.mark.usefixtures("records")
@@ -70,7 +70,7 @@ def test_age_decides_the_tier(store: SqliteStore) -> None:
 def test_what_is_used_stays_and_what_is_archived_goes(
     store: SqliteStore, records: list[MemoryRecord]
 ) -> None:
-    store.note_uses("t", [(records[-1].id, NOW)])
+    store.archive.note_uses("t", [(records[-1].id, NOW)])
     revise(store, records[0].id, state=State.ARCHIVED)
     Compressing(store, "snappy").run(night())
     assert tiers(store) == {"HOT": 2, "COOL": 2, "COLD": 2}
@@ -87,8 +87,8 @@ def test_undo_gives_the_texts_back(store: SqliteStore, records: list[MemoryRecor
     assert tiers(store) == {"HOT": 1, "COLD": 5}
     assert chore.undo(night()) == 5
     assert tiers(store) == {"HOT": 6}
-    assert store.get("t", [one.id for one in records]) == records
-    assert store.count_unembedded("t", MADE_BY) == 5
+    assert store.archive.get("t", [one.id for one in records]) == records
+    assert store.vectors.count_unembedded("t", MADE_BY) == 5
     assert chore.undo(night()) == 0
 
 
@@ -100,4 +100,4 @@ def test_an_unknown_codec_is_refused(store: SqliteStore) -> None:
 @pytest.mark.usefixtures("records")
 def test_stats_tell_the_tiers(store: SqliteStore) -> None:
     Compressing(store).run(night())
-    assert {one.tier for one in store.stats("t").tiers} == set(Tier)
+    assert {one.tier for one in store.upkeep.stats("t").tiers} == set(Tier)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from remanence.consolidation.schedules.plans import Cron
 from remanence.errors import InvalidInput
-from remanence.sleep.schedule.cron import Cron
 
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
 

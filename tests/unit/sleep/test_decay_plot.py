@@ -10,11 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from remanence.consolidation.retention.forecast import (
+    Curve,
+    FadingMemory,
+    Forecast,
+    draw,
+    excerpt_of,
+    foreseen,
+    text_plot,
+)
 from remanence.errors import InvalidInput
 from remanence.model.sleep import ForgetPolicy
-from remanence.sleep.forgetting.forecast import excerpt_of
-from remanence.sleep.forgetting.plotting import Curve, curve_of, draw, text_plot
-from remanence.testing.store_suites.making import memory
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 POLICY = ForgetPolicy()
@@ -56,20 +62,34 @@ def test_every_chart_fits(found: list[Curve], width: int, height: int, days: int
 @pytest.mark.parametrize("size", [0, -1, 10**9, True, 1.5, "9"])
 @pytest.mark.parametrize("name", ["days", "width", "height"])
 def test_sizes_are_checked(name: str, size: Any) -> None:
-    with pytest.raises(InvalidInput, match="whole numbers"):
+    with pytest.raises(InvalidInput, match="whole number"):
         text_plot([USED], POLICY, **{name: size})
 
 
 def test_a_curve_begins_with_the_last_use() -> None:
-    old = NOW - timedelta(days=60)
-    record = memory("a\nlong text", created_at=old, updated_at=old, happened_at=old, importance=0.3)
-    assert curve_of(record, NOW).start == -60
-    used = memory("used", created_at=old, updated_at=old, happened_at=old, uses=2, used_at=NOW)
-    assert curve_of(used, NOW).start == 0
-    ahead = memory("ahead", happened_at=NOW + timedelta(days=9))
-    assert curve_of(ahead, NOW).start == 0
-    assert curve_of(record, NOW).label == "a long text"
-    assert curve_of(record, NOW).at(-61, POLICY) is None
+    old, used, ahead = foreseen(coming(*(NOW + timedelta(days=n) for n in (-60, 0, 9))))
+    assert (old.start, used.start, ahead.start) == (-60, 0, 0)
+    assert old.label == "a long text"
+    assert old.at(-61, POLICY) is None
+
+
+def coming(*touched: datetime) -> Forecast:
+    """A forecast of a memory for each of these last uses."""
+    told: dict[str, Any] = {"strength": 0.3, "importance": 0.3, "uses": 2, "reason": "faded"}
+    first = (
+        FadingMemory(id="id", on=NOW.date(), touched=at, excerpt="a\nlong text", **told)
+        for at in touched
+    )
+    return Forecast(
+        now=NOW,
+        policy=POLICY,
+        days=90,
+        total=len(touched),
+        first=tuple(first),
+        weeks=(),
+        exempt={},
+        most_a_run=1,
+    )
 
 
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".SVG"])

@@ -8,28 +8,37 @@ from typing import Any
 
 import pytest
 
+from remanence.consolidation.schedules.claims import (
+    Due,
+    ScheduleEntry,
+    ScheduleTurn,
+    entry_of,
+    entry_to_value,
+)
+from remanence.consolidation.schedules.due import Counts, due, jitter_of, next_due
+from remanence.consolidation.schedules.plans import (
+    DEFAULTS,
+    Schedule,
+)
+from remanence.consolidation.steps import steps_of
 from remanence.errors import InvalidInput
 from remanence.model.sleep import CONSOLIDATE, Step
-from remanence.sleep.leases import Lease
-from remanence.sleep.schedule.due import Counts, Due, due, jitter_of, next_due
-from remanence.sleep.schedule.entries import Entry, Turn, entry_of, entry_to_value
-from remanence.sleep.schedule.plans import DEFAULTS, Schedule, plan_of, plan_to_value, steps_of
 
 BEGIN = datetime(2026, 1, 1, 0, 30, tzinfo=UTC)
 HOURLY = Schedule(name="hourly", cron="0 * * * *", steps=(Step.TALKS,))
-FRESH = Entry(name="hourly", since=BEGIN)
+FRESH = ScheduleEntry(name="hourly", since=BEGIN)
 
 
 def at(hours: float) -> datetime:
     return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=hours)
 
 
-def turn(until: datetime, owner: str = "a") -> Turn:
-    return Turn(lease=Lease(owner=owner, until=until), due=at(1), began=at(1))
+def turn(until: datetime, owner: str = "a") -> ScheduleTurn:
+    return ScheduleTurn(owner=owner, until=until, due=at(1), began=at(1))
 
 
 def counts(memories: int = 0, messages: int = 0) -> Counts:
-    return Counts(memories=lambda since: memories, messages=lambda since: messages)
+    return lambda since, of_messages: messages if of_messages else memories
 
 
 def test_nothing_is_due_before_its_moment() -> None:
@@ -78,13 +87,13 @@ def test_enough_that_is_new_need_not_wait_for_the_hour() -> None:
 def test_what_is_new_is_counted_from_the_end_of_the_last_run() -> None:
     asked: list[datetime] = []
 
-    def count(since: datetime) -> int:
+    def count(since: datetime, of_messages: bool) -> int:
         asked.append(since)
         return 0
 
     plan = replace(HOURLY, after_new=1)
     entry = replace(FRESH, served=at(1), ended_at=at(1.2))
-    due(plan, entry, at(1.5), counts=Counts(memories=count, messages=count))
+    due(plan, entry, at(1.5), counts=count)
     assert asked == [at(1.2)]
 
 
@@ -128,7 +137,7 @@ def test_a_failure_is_tried_again_after_a_pause() -> None:
 
 def test_entries_and_plans_come_back_as_they_were_written() -> None:
     plan = Schedule(name="n", cron="1 2 3 * *", steps=(Step.MERGE,), zone="Asia/Tokyo", after_new=5)
-    whole = Entry(
+    whole = ScheduleEntry(
         name="n",
         since=BEGIN,
         plan=plan,
@@ -142,7 +151,10 @@ def test_entries_and_plans_come_back_as_they_were_written() -> None:
     )
     for entry in (FRESH, whole):
         assert entry_of(entry.name, entry_to_value(entry), entry.version) == entry
-    assert plan_of("n", {**plan_to_value(plan), "of a newer version": 1}) == plan
+    entry = ScheduleEntry(name="n", since=at(1), plan=plan)
+    value = entry_to_value(entry)
+    value["plan"]["of a newer version"] = 1
+    assert entry_of("n", value, 0) == entry
 
 
 def test_the_defaults_are_what_is_promised() -> None:

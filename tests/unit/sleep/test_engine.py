@@ -10,19 +10,20 @@ from typing import Any
 
 import pytest
 
-from remanence.clock import FixedClock
+from remanence.consolidation.engine import cut
+from remanence.consolidation.sleep import Sleep
 from remanence.errors import Conflict, InvalidInput, LanguageModelError, NotFound, StoreUnavailable
+from remanence.model.clock import FixedClock
 from remanence.model.document import Shelf
 from remanence.model.memory import State
+from remanence.model.ports.store import Store
 from remanence.model.scope import Reach
 from remanence.model.sleep import Deed, ForgetPolicy, Night, Plan, Run, SleepPolicy, Status, Step
 from remanence.model.write import Insert, Remove, Revise
-from remanence.ports.store import Store
-from remanence.sleep.engine import cut
-from remanence.sleep.sleep import Sleep
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.copies import all_of, fill_documents
-from remanence.testing.pairing import (
+from remanence.testing.store_suites.making import NOW, add, healthy, memory, put, revise, write
+from support.copies import all_of, fill_documents
+from support.pairing import (
     Noting,
     Pairing,
     batches_of,
@@ -31,7 +32,6 @@ from remanence.testing.pairing import (
     sleeper,
     state_of,
 )
-from remanence.testing.store_suites.making import NOW, add, healthy, memory, put, revise, write
 
 PAIRS = 12
 HOUR = timedelta(hours=1)
@@ -46,7 +46,7 @@ def store() -> Iterator[Store]:
 
 
 def paired(store: Store) -> int:
-    return len(store.pointing("t", [r.id for _, r in store.scan("t")], "merged_into"))
+    return len(store.links.pointing("t", [r.id for _, r in store.archive.scan("t")], "merged_into"))
 
 
 def test_a_dry_run_tells_and_changes_nothing(store: Store) -> None:
@@ -66,8 +66,8 @@ def test_a_run_does_what_was_planned_in_batches(store: Store) -> None:
         by="me", schedule="nightly", counts={"looked_at": 2 * PAIRS, "merge": PAIRS}, batches=6,
     )  # fmt: skip
     assert paired(store) == PAIRS
-    assert sum(r.origin == "sleep" for _, r in store.scan("t")) == PAIRS
-    assert not any(one.rested_at for one in store.claims(all_of("t")))
+    assert sum(r.origin == "sleep" for _, r in store.archive.scan("t")) == PAIRS
+    assert not any(one.rested_at for one in store.knowledge.claims(all_of("t")))
     assert sleep.log() == [run]
     assert only(sleep.run("merge")).counts == {"looked_at": 0}
     assert healthy(store)
@@ -75,7 +75,7 @@ def test_a_run_does_what_was_planned_in_batches(store: Store) -> None:
 
 def test_the_journal_holds_no_text(store: Store) -> None:
     sleeper(store).run("merge")
-    documents = [one for one, _ in store.scan_documents("t") if one.address.shelf == Shelf.RUN]
+    documents = [one for one, _ in store.documents.scan("t") if one.address.shelf == Shelf.RUN]
     assert len(documents) == 3
     told = json.dumps([dict(one.value) for one in documents])
     for word in ("left", "right", "both of", "Ána"):
@@ -117,14 +117,14 @@ def test_undo_leaves_what_somebody_changed_since(store: Store) -> None:
     assert undone.counts["left"] == 3
     assert undone.counts["restored"] == 2 * PAIRS - 2
     assert undone.counts["withdrawn"] == PAIRS - 1
-    kept = {one.id: one for one in store.get("t", [first.id, second.id])}
+    kept = {one.id: one for one in store.archive.get("t", [first.id, second.id])}
     assert kept[first.id].importance == 0.5
     assert kept[second.id].state == State.ACTIVE
     assert not any(one.stands for one in sleep.show(run.id).changes)
 
 
 def test_a_memory_that_changed_after_the_plan_is_overtaken_alone(store: Store) -> None:
-    a, b, c, d = [record for _, record in store.scan("t")][:8:2]
+    a, b, c, d = [record for _, record in store.archive.scan("t")][:8:2]
 
     def meanwhile() -> None:
         revise(store, a.id, importance=0.3)
@@ -137,13 +137,13 @@ def test_a_memory_that_changed_after_the_plan_is_overtaken_alone(store: Store) -
     assert (run.status, run.counts["overtaken"], run.counts["merge"]) == (
         Status.COMPLETED, 3, PAIRS - 2,
     )  # fmt: skip
-    assert store.get("t", [a.id])[0].importance == 0.3
-    assert store.get("t", [c.id])[0].importance == 0.9
+    assert store.archive.get("t", [a.id])[0].importance == 0.3
+    assert store.archive.get("t", [c.id])[0].importance == 0.9
     assert d.version == 1
 
 
 def test_what_is_derived_from_a_memory_that_changed_is_overtaken(store: Store) -> None:
-    a = next(record for _, record in store.scan("t"))
+    a = next(record for _, record in store.archive.scan("t"))
 
     def inserts_only(deeds: list[Deed]) -> list[Deed]:
         new = [one for one in deeds[0].actions if isinstance(one, Insert)]
@@ -156,7 +156,7 @@ def test_what_is_derived_from_a_memory_that_changed_is_overtaken(store: Store) -
     planner = Pairing(store, planned=meanwhile, spoil=inserts_only)
     run = only(sleeper(store, planner).run("merge"))
     assert (run.counts["overtaken"], run.counts["merge"]) == (1, PAIRS - 1)
-    assert store.pointing("t", [a.id], "summarises") == []
+    assert store.links.pointing("t", [a.id], "summarises") == []
 
 
 @pytest.mark.parametrize("bad", [
@@ -308,7 +308,7 @@ def test_a_chore_is_stopped_at_its_next_sign_of_life(store: Store) -> None:
 
     sleep = sleeper(store, Noting(store, work=work), clock=clock)
     assert only(sleep.run("upkeep")).status is Status.CANCELLED
-    assert not any(record.text == "a note" for _, record in store.scan("t"))
+    assert not any(record.text == "a note" for _, record in store.archive.scan("t"))
 
 
 def test_a_chore_is_undone_by_itself_and_by_what_it_made(store: Store) -> None:
@@ -320,7 +320,7 @@ def test_a_chore_is_undone_by_itself_and_by_what_it_made(store: Store) -> None:
     assert (made.verb, made.version, made.stands) == ("added", 1, True)
     undone = sleep.undo(run.id)
     assert undone.counts == {"noted": 1, "withdrawn": 1, "taken_back": 1}
-    assert store.get("t", [made.id])[0].state == State.ARCHIVED
+    assert store.archive.get("t", [made.id])[0].state == State.ARCHIVED
     assert chore.notes == 0
 
 
@@ -347,19 +347,19 @@ def cut_off(store: Store, at: int, clock: FixedClock, **how: Any) -> Sleep:
     """A run that died before a batch, without a chance to say so."""
     sleep = batches_of(sleeper(store, clock=clock, by="the dead", **how), 6)
     writes = iter(range(100))
-    real = store.write
+    real = store.archive.write
 
     def dying(batch: Any) -> Any:
         if batch.documents and next(writes) == at:
             raise Died
         return real(batch)
 
-    store.write = dying  # type: ignore[method-assign]
+    store.archive.write = dying  # type: ignore[method-assign]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("remanence.sleep.holding.Held.release", lambda self: None)
+        patch.setattr("remanence.consolidation.run_leases.HeldRun.release", lambda self: None)
         with pytest.raises(Died):
             sleep.run("merge")
-    store.write = real  # type: ignore[method-assign]
+    store.archive.write = real  # type: ignore[method-assign]
     return sleep
 
 
@@ -428,7 +428,7 @@ def test_the_room_of_a_run_is_not_renewed_by_resuming_it(store: Store) -> None:
     planner = Pairing(store, takes=1)
     sleep = batches_of(sleeper(store, planner, clock=clock, policy=policy), 1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("remanence.sleep.holding.Held.release", lambda self: None)
+        patch.setattr("remanence.consolidation.run_leases.HeldRun.release", lambda self: None)
 
         def progress(done: int, total: int) -> None:
             if done == 4 and total == 6:
@@ -457,7 +457,7 @@ def test_an_interrupt_gives_the_run_back_at_once(store: Store) -> None:
 def test_a_store_that_goes_away_leaves_a_run_to_be_resumed(store: Store) -> None:
     clock, before = FixedClock(NOW), state_of(store)
     sleep = batches_of(sleeper(store, clock=clock), 6)
-    real = store.write, store.put
+    real = store.archive.write, store.documents.put
 
     def gone(*given: Any) -> Any:
         raise StoreUnavailable("It does not answer.")
@@ -466,11 +466,11 @@ def test_a_store_that_goes_away_leaves_a_run_to_be_resumed(store: Store) -> None
 
     def progress(done: int, total: int) -> None:
         if done == 4:
-            store.write, store.put = refused, refused  # type: ignore[method-assign]
+            store.archive.write, store.documents.put = refused, refused  # type: ignore[method-assign]
 
     with pytest.raises(StoreUnavailable):
         sleep.run("merge", progress=progress)
-    store.write, store.put = real  # type: ignore[method-assign]
+    store.archive.write, store.documents.put = real  # type: ignore[method-assign]
     assert (only(sleep.log()).status, paired(store)) == (Status.RUNNING, 4)
     clock.at += HOUR
     run = only(sleep.resume())
@@ -499,8 +499,8 @@ def test_users_are_kept_apart(store: Store) -> None:
     add(store, *[memory("x", tenant="u", metadata={"pair": 1}) for _ in range(2)])
     run = only(sleeper(store).run("merge", user_id="ana"))
     assert (run.user_id, run.counts["merge"]) == ("ana", PAIRS // 2)
-    assert {r.state for _, r in store.scan("u")} == {State.ACTIVE}
-    assert {r.user_id for _, r in store.scan("t") if r.origin == "sleep"} == {"ana"}
+    assert {r.state for _, r in store.archive.scan("u")} == {State.ACTIVE}
+    assert {r.user_id for _, r in store.archive.scan("t") if r.origin == "sleep"} == {"ana"}
 
 
 @pytest.mark.parametrize("steps", ["nap", ["merge", "nap"], [3], "learn", b"merge", 7], ids=str)
@@ -538,7 +538,7 @@ def test_a_clock_that_is_not_believed_runs_nothing(store: Store) -> None:
         raise InvalidInput("The clock may be wrong.")
 
     sleep = sleeper(store)
-    sleep._believed = doubted
+    sleep.believed = doubted
     with pytest.raises(InvalidInput, match="clock"):
         sleep.run()
     assert only(sleep.run("merge", now="2026-03-01T13:00:00Z")).status is Status.COMPLETED
@@ -581,7 +581,7 @@ def test_documents_that_are_no_journal_are_passed_over(store: Store) -> None:
     run = only(sleep.run("merge"))
     fill_documents(store, "t")
     assert sleep.log() == [run]
-    page = next(one for one, _ in store.scan_documents("t") if one.address.name.endswith("/000001"))
+    page = next(one for one, _ in store.documents.scan("t") if one.address.name.endswith("/000001"))
     put(store, page.address, {"inserted": [7]})
     assert sleep.show(run.id).changes == ()
     with pytest.raises(NotFound, match="journal"):
@@ -593,7 +593,7 @@ def test_undoing_that_was_cut_off_can_be_given_up_and_taken_up(store: Store) -> 
     clock, before = FixedClock(NOW), state_of(store)
     sleep = batches_of(sleeper(store, clock=clock), 6)
     run = only(sleep.run("merge"))
-    real, writes = store.write, iter(range(10))
+    real, writes = store.archive.write, iter(range(10))
 
     def dying(batch: Any) -> Any:
         if next(writes) == 2:
@@ -602,10 +602,10 @@ def test_undoing_that_was_cut_off_can_be_given_up_and_taken_up(store: Store) -> 
             raise Died
         return real(batch)
 
-    store.write = dying  # type: ignore[method-assign]
+    store.archive.write = dying  # type: ignore[method-assign]
     with pytest.raises(Died):
         sleep.undo(run.id)
-    store.write = real  # type: ignore[method-assign]
+    store.archive.write = real  # type: ignore[method-assign]
     assert sleep.cancel(run.id).status is Status.CANCELLED
     assert sleep.resume() == []
     undone = sleep.undo(run.id)
@@ -624,17 +624,19 @@ def test_a_present_that_is_to_come_takes_no_account_away(store: Store) -> None:
 
 def test_what_is_done_late_is_stamped_when_it_is_done(store: Store) -> None:
     clock, new = FixedClock(NOW), NOW + 72 * HOUR
-    known = {record.id for _, record in store.scan("t")}
+    known = {record.id for _, record in store.archive.scan("t")}
     cut_off(store, 2, clock)
-    early = {record.id for _, record in store.scan("t")} - known
+    early = {record.id for _, record in store.archive.scan("t")} - known
     clock.at = new
     run = only(batches_of(sleeper(store, clock=clock), 6).resume())
-    late = [one for one in store.get("t", [r.id for _, r in store.scan("t")])
+    late = [one for one in store.archive.get("t", [r.id for _, r in store.archive.scan("t")])
             if one.origin == "sleep" and one.id not in early]  # fmt: skip
     assert {(one.created_at, one.updated_at) for one in late} == {(new, new)}
-    verbs = [past for id in known for past in store.history("t", id) if past.verb == "merged"]
+    verbs = [
+        past for id in known for past in store.archive.history("t", id) if past.verb == "merged"
+    ]
     assert {past.at for past in verbs} == {NOW, new}
-    assert {link.created_at for link in store.links("t")} == {NOW, new}
+    assert {link.created_at for link in store.links.scan("t")} == {NOW, new}
     assert run.status is Status.COMPLETED
 
 

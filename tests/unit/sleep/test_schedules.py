@@ -7,12 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from remanence.clock import FixedClock
+from remanence.consolidation.schedules.claims import Claims, Due, address_of
+from remanence.consolidation.schedules.schedules import Schedules
 from remanence.errors import InvalidInput, NotFound
+from remanence.model.clock import FixedClock
 from remanence.model.sleep import CONSOLIDATE, Step
-from remanence.sleep.schedule import Schedules
-from remanence.sleep.schedule.claims import Claims
-from remanence.sleep.schedule.due import Due
 from remanence.store.sqlite import SqliteStore
 
 BEGIN = datetime(2026, 1, 1, 0, 30, tzinfo=UTC)
@@ -104,13 +103,13 @@ def test_a_new_cron_makes_up_for_nothing(schedules: Schedules, clock: FixedClock
 def test_who_is_at_it_is_told_and_keeps_it_when_the_plan_is_set(
     schedules: Schedules, store: SqliteStore, clock: FixedClock
 ) -> None:
-    claims = Claims(store, "t", clock, "worker 1", lease_s=60)
+    claims = Claims(store.documents, "t", clock, "worker 1", lease_s=60)
     claimed = claims.claim(claims.enter("daily"), Due(moment=BEGIN))
     assert claimed is not None
     assert claims.claim(claimed.__class__(name="daily", since=BEGIN), Due(moment=BEGIN)) is None
     schedules.set("daily", enabled=False)
     assert schedules.get("daily").owner == "worker 1"
-    assert claims.renew("daily")
+    assert claims._leases.renew(address_of("daily"))
     assert claims.serve("daily") is not None
     standing = schedules.get("daily")
     assert (standing.owner, standing.served, standing.schedule.enabled) == (None, BEGIN, False)

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from remanence.errors import InvalidInput
-from remanence.model.sleep import ForgetPolicy
-from remanence.sleep.forgetting.candidates import allowance
-from remanence.sleep.forgetting.days import ActiveDays, calendar_days
-from remanence.sleep.forgetting.strength import (
+from remanence.consolidation.retention.strength import (
+    ActiveDays,
     Trace,
+    allowance,
+    calendar_days,
     days_to_fade,
     forgettable,
     forgotten_on,
@@ -23,6 +22,8 @@ from remanence.sleep.forgetting.strength import (
     strength,
     trace_of,
 )
+from remanence.errors import InvalidInput
+from remanence.model.sleep import ForgetPolicy
 from remanence.testing.store_suites.making import memory
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -12,15 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remanence.clock import FixedClock
+from remanence.model.clock import FixedClock
 from remanence.model.document import Shelf
 from remanence.model.memory import Association, Kind, MemoryRecord, State
+from remanence.model.ports.store import Store
+from remanence.model.progress import Progress
 from remanence.model.sleep import Deed, Night, Plan, Status, Step
 from remanence.model.write import Action, Insert, Moved, Revise
-from remanence.ports.store import Progress, Store
 from remanence.store.sqlite import SqliteStore
-from remanence.testing.pairing import batches_of, fill_pairs, only, sleeper, state_of
 from remanence.testing.store_suites.making import NOW, memory, revise
+from support.pairing import batches_of, fill_pairs, only, sleeper, state_of
 
 PAIRS = 4
 HOUR = timedelta(hours=1)
@@ -106,11 +107,11 @@ def filled() -> Iterator[tuple[Store, list[MemoryRecord]]]:
     store = SqliteStore(":memory:")
     try:
         fill_pairs(store, PAIRS)
-        records = [record for _, record in store.scan("t")]
+        records = [record for _, record in store.archive.scan("t")]
         first = Association(
             source=records[0].id, target=records[1].id, type="about", strength=0.25, created_at=NOW
         )
-        store.associate("t", first)
+        store.links.associate("t", first)
         yield store, records
     finally:
         store.close()
@@ -166,7 +167,7 @@ def test_cut_off_anywhere_and_undone_cut_off_anywhere(
 @contextmanager
 def dying(store: Store, at: int) -> Iterator[None]:
     """Inside, the process is as good as dead from that write on."""
-    real, puts, count = store.write, store.put, iter(range(10_000))
+    real, puts, count = store.archive.write, store.documents.put, iter(range(10_000))
 
     def counted(do: Any) -> Any:
         def done(*given: Any) -> Any:
@@ -176,13 +177,13 @@ def dying(store: Store, at: int) -> Iterator[None]:
 
         return done
 
-    store.write, store.put = counted(real), counted(puts)  # type: ignore[method-assign]
+    store.archive.write, store.documents.put = counted(real), counted(puts)  # type: ignore[method-assign]
     try:
         yield
     except Died:
         pass
     finally:
-        store.write, store.put = real, puts  # type: ignore[method-assign]
+        store.archive.write, store.documents.put = real, puts  # type: ignore[method-assign]
 
 
 def test_changes_of_two_runs_are_undone_in_any_order() -> None:
@@ -231,12 +232,12 @@ def test_what_somebody_built_on_an_undone_run_is_his() -> None:
         second = only(sleep.run("distil"))
         sleep.undo(first.id)
         sleep.undo(second.id)
-        now = store.get("t", [records[0].id])[0]
+        now = store.archive.get("t", [records[0].id])[0]
         assert (now.importance, now.pinned) == (0.5, True)
 
 
 def first_made(store: Store) -> list[MemoryRecord]:
-    return [record for _, record in store.scan("t") if record.origin == "sleep"]
+    return [record for _, record in store.archive.scan("t") if record.origin == "sleep"]
 
 
 def test_a_journal_that_is_gone_is_said_so() -> None:
@@ -244,7 +245,7 @@ def test_a_journal_that_is_gone_is_said_so() -> None:
         one = {"revised": [(0, {"importance": 0.5})], "inserted": False, "links": [], "moved": []}
         sleep = sleeper(store, Listed([deed_of(one, records)]))
         run = only(sleep.run("distil"))
-        store.expire("t", Shelf.RUN, NOW + timedelta(days=400), limit=10)
+        store.documents.expire("t", Shelf.RUN, NOW + timedelta(days=400), limit=10)
         with pytest.raises(LookupError):
             sleep.undo(run.id)
         assert revise(store, records[0].id, importance=0.75).importance == 0.75

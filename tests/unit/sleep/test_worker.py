@@ -8,17 +8,20 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, cast
 
 import pytest
 
-from remanence.clock import FixedClock
+from remanence.consolidation.schedules.due import Counting
+from remanence.consolidation.schedules.schedules import Schedules
+from remanence.consolidation.schedules.worker import Background, ServedMoment, SleepRunner, Worker
 from remanence.errors import Conflict, StoreBusy
+from remanence.model.clock import FixedClock
+from remanence.model.ports.store import Store
+from remanence.model.progress import Progress
 from remanence.model.scope import Reach
 from remanence.model.sleep import Run, Status, Step
-from remanence.ports.store import Progress, Store
-from remanence.sleep.schedule import Background, Outcome, Schedules, SleepRunner, Worker
-from remanence.sleep.schedule.counting import Counting
 from remanence.store.sqlite import SqliteStore
 from remanence.testing.patience import HANG_S, until
 from remanence.testing.store_suites.making import add, memory
@@ -123,7 +126,7 @@ def test_a_clock_that_was_ahead_stops_no_schedule(
 
 @pytest.mark.usefixtures("schedules")
 def test_what_is_due_runs_once(store: SqliteStore, steps: Steps, clock: FixedClock) -> None:
-    told: list[Outcome] = []
+    told: list[ServedMoment] = []
     one, other = worker(store, steps, clock, tell=told.append), worker(store, steps, clock)
     assert one.tick() == []
     clock.at = BEGIN + timedelta(days=9)
@@ -142,14 +145,14 @@ def test_a_failure_is_told_and_tried_three_times_in_all(
     schedules: Schedules,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    alerts: list[Outcome] = []
+    alerts: list[ServedMoment] = []
     one = worker(store, steps, clock, alert=alerts.append)
     one.tick()
     steps.act = raising
     clock.at = BEGIN + timedelta(minutes=31)
     for _ in range(40):
         clock.at += timedelta(seconds=30)
-        with caplog.at_level(logging.WARNING, "remanence.sleep"):
+        with caplog.at_level(logging.WARNING, "remanence.consolidation"):
             one.tick()
     assert [alert.error for alert in alerts] == ["ValueError"] * 3
     assert [alert.again_at is None for alert in alerts] == [False, False, True]
@@ -183,7 +186,7 @@ def test_after_a_failure_only_the_rest_is_done_again(
 def test_somebody_at_the_step_by_hand_is_no_failure(
     store: SqliteStore, steps: Steps, clock: FixedClock
 ) -> None:
-    alerts: list[Outcome] = []
+    alerts: list[ServedMoment] = []
     one = worker(store, steps, clock, alert=alerts.append)
     one.tick()
 
@@ -278,7 +281,7 @@ def test_a_clock_that_jumped_starts_nothing(
     one = worker(store, steps, clock)
     one.tick()
     clock.at = BEGIN + timedelta(days=3650)
-    with caplog.at_level(logging.WARNING, "remanence.sleep"):
+    with caplog.at_level(logging.WARNING, "remanence.consolidation"):
         assert one.tick() == one.tick() == []
     assert caplog.text.count("it may be wrong") == 1
     clock.at = BEGIN - timedelta(days=3650)
@@ -306,20 +309,27 @@ def test_new_memories_start_a_run_before_its_hour(
 def test_what_did_not_change_is_not_counted_again(store: SqliteStore) -> None:
     asked: list[Reach] = []
 
+    class Archive:
+        """The store's, and how often it was counted."""
+
+        def count(self, *args: Any) -> int:
+            asked.append(Reach(tenant="t"))
+            return store.archive.count(*args)
+
     class Asked:
-        """The store, and how often it was counted."""
+        """The store, with that archive."""
+
+        archive = Archive()
 
         def __getattr__(self, name: str) -> Any:
-            if name == "count":
-                asked.append(Reach(tenant="t"))
             return getattr(store, name)
 
-    counts = Counting(cast(Store, Asked())).of("t")
+    counts = partial(Counting(cast(Store, Asked())).count, "t")
     before = BEGIN - timedelta(days=1)
-    assert [counts.memories(before), counts.memories(before), len(asked)] == [1, 1, 1]
-    assert [counts.messages(before), counts.memories(BEGIN), len(asked)] == [0, 0, 3]
+    assert [counts(before, False), counts(before, False), len(asked)] == [1, 1, 1]
+    assert [counts(before, True), counts(BEGIN, False), len(asked)] == [0, 0, 3]
     add(store, memory("b", kind="message", user_id="u"))
-    assert [counts.memories(BEGIN), counts.messages(before), len(asked)] == [1, 1, 5]
+    assert [counts(BEGIN, False), counts(before, True), len(asked)] == [1, 1, 5]
 
 
 @pytest.mark.usefixtures("schedules")
@@ -347,7 +357,7 @@ def test_every_tenant_has_its_turn(store: SqliteStore, steps: Steps, clock: Fixe
 def test_a_listener_that_fails_stops_nothing(
     store: SqliteStore, steps: Steps, clock: FixedClock
 ) -> None:
-    def deaf(outcome: Outcome) -> None:
+    def deaf(outcome: ServedMoment) -> None:
         raise RuntimeError
 
     one = worker(store, steps, clock, tell=deaf)
@@ -385,7 +395,7 @@ def test_a_store_that_is_busy_or_closed_is_survived(steps: Steps, clock: FixedCl
 
     def tenants() -> list[str]:
         if asked.is_set():
-            return store.tenants()
+            return store.upkeep.tenants()
         asked.set()
         raise StoreBusy("busy; try again.")
 

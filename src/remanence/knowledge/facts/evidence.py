@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
-from remanence.clock import Clock
 from remanence.knowledge.belief import believe, holding, newest
-from remanence.knowledge.identity import Identity, groups
-from remanence.knowledge.resting import as_they_rested
+from remanence.knowledge.claims import as_they_rested
+from remanence.knowledge.identity import Identity, groups, wide
+from remanence.model.clock import Clock
 from remanence.model.knowledge import Claim, Entity, Fact, Standing
+from remanence.model.ports.store import Store
 from remanence.model.predicates import PREDICATES, SAME_AS, Holds, Predicate, predicate_of
 from remanence.model.query import ALL
 from remanence.model.scope import Reach
-from remanence.ports.store import Store
 
 # Who that many objects are takes longer to find out than all that is said of one.
 MANY = 300
@@ -30,14 +30,14 @@ _SINGLE = frozenset(one.name for one in PREDICATES.values() if one.holds is not 
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownFacts:
     """Facts that concern an entity, and the id that stands for it."""
 
     facts: tuple[Fact, ...] = ()
     id: str = ""
 
 
-class Evidence:
+class FactEvidence:
     """The claims of one tenant. What holds of a slot is asked of all claims of that slot."""
 
     def __init__(
@@ -47,7 +47,7 @@ class Evidence:
         self._tenant = tenant
         self._clock = clock
         self._one_at_a_time = one_at_a_time
-        self._identity = Identity(store, tenant)
+        self._identity = Identity(store.knowledge, tenant)
 
     def predicate(self, name: str) -> Predicate:
         """What is known of a predicate here."""
@@ -56,7 +56,7 @@ class Evidence:
     def claims(self, ids: Sequence[str]) -> list[Claim]:
         """The tenant's claims with these ids, whoever's they are, that facts are made of."""
         everybody = Reach(tenant=self._tenant, all_users=True)
-        found = self._store.claims(everybody, ids=ids, limit=ALL)
+        found = self._store.knowledge.claims(everybody, ids=ids, limit=ALL)
         return [one for one in found if one.predicate != SAME_AS]
 
     def of_name(
@@ -67,17 +67,17 @@ class Evidence:
         predicate: str | None = None,
         *,
         objects: bool = True,
-    ) -> Known:
+    ) -> KnownFacts:
         """The facts with whom the name means as subject, with `objects` also those as object."""
         who = self._identity.resolve(reach, name, known_at)
         if not who.ids:
-            return Known()
+            return KnownFacts()
         inside = dict.fromkeys(who.ids, who.id)
-        return Known(self._facts(reach, inside, known_at, predicate, objects), who.id)
+        return KnownFacts(self._facts(reach, inside, known_at, predicate, objects), who.id)
 
     def holding(
         self, reach: Reach, entities: Sequence[Entity], moment: datetime, *, objects: bool = True
-    ) -> list[Known]:
+    ) -> list[KnownFacts]:
         """What holds of several entities then, newest first, for each of them that is one.
 
         This is for prompts, which ask at every turn, so `MOST` claims are read at a time. Of those
@@ -91,7 +91,7 @@ class Evidence:
         facts = self._made(reach, inside, about, None, quick=True)
         held = newest(holding(facts, moment, self._one_at_a_time))
         return [
-            Known(tuple(one for one in held if id in (one.subject_id, one.object_id)), id)
+            KnownFacts(tuple(one for one in held if id in (one.subject_id, one.object_id)), id)
             for id in leaders
         ]
 
@@ -99,12 +99,12 @@ class Evidence:
         """The entities that the name means, if any."""
         return frozenset(self._identity.resolve(reach, name, known_at).ids)
 
-    def of_claim(self, claim: Claim, known_at: datetime | None) -> Known:
+    def of_claim(self, claim: Claim, known_at: datetime | None) -> KnownFacts:
         """The facts about a claim's subject in which the claim may have a part."""
         reach = Reach(tenant=self._tenant, user_id=claim.user_id)
         leader, *others = self.alike(claim)
         inside = dict.fromkeys((leader, *others), leader)
-        return Known(self._facts(reach, inside, known_at, claim.predicate, False), leader)
+        return KnownFacts(self._facts(reach, inside, known_at, claim.predicate, False), leader)
 
     def alike(self, claim: Claim) -> tuple[str, ...]:
         """The entities that are the claim's subject, the one that stands for them first."""
@@ -117,16 +117,16 @@ class Evidence:
     ) -> list[Fact]:
         """All facts of a scope, or those of a predicate and its opposite, as they were said."""
         family = None if predicate is None else sorted(self._family(predicate))
-        claims = self._store.claims(reach, predicate=family, limit=ALL)
-        entities = self._store.entities(_wide(reach), limit=ALL)
-        merges = self._store.claims(_wide(reach), predicate=SAME_AS, limit=ALL)
+        claims = self._store.knowledge.claims(reach, predicate=family, limit=ALL)
+        entities = self._store.knowledge.entities(wide(reach), limit=ALL)
+        merges = self._store.knowledge.claims(wide(reach), predicate=SAME_AS, limit=ALL)
         leaders = groups(entities, merges, known_at)
         names = {one.id: one.name for one in entities}
         return self._believed(claims, leaders, names, known_at)
 
     def entity(self, user_id: str | None, id: str) -> Entity | None:
         """A user's entity, if it is there."""
-        found = self._store.entities(Reach(tenant=self._tenant, user_id=user_id), [id])
+        found = self._store.knowledge.entities(Reach(tenant=self._tenant, user_id=user_id), [id])
         return found[0] if found else None
 
     def alike_claims(self, fact: Fact) -> list[Claim]:
@@ -136,14 +136,16 @@ class Evidence:
             return []
         reach = Reach(tenant=self._tenant, user_id=claims[0].user_id)
         subjects = self.alike(claims[0])
-        about = self._store.claims(reach, subjects=subjects, predicate=fact.predicate, limit=ALL)
+        about = self._store.knowledge.claims(
+            reach, subjects=subjects, predicate=fact.predicate, limit=ALL
+        )
         said = {(one.object, one.value) for one in claims}
         return [one for one in about if (one.object, one.value) in said]
 
     def denied_until(self, claim: Claim) -> datetime | None:
         """When the claim would be taken back last, as far as denials are there already."""
         reach = Reach(tenant=self._tenant, user_id=claim.user_id)
-        said = self._store.claims(
+        said = self._store.knowledge.claims(
             reach, subjects=self.alike(claim), predicate=claim.predicate, limit=ALL
         )
         return max((one.recorded_at for one in said if one.denies), default=None)
@@ -186,7 +188,7 @@ class Evidence:
 
     def _latest(self, reach: Reach, ids: Sequence[str], objects: bool) -> list[Claim]:
         """All claims of these if there are not many, else the latest."""
-        read = partial(self._store.claims, reach, limit=MOST, newest_first=True)
+        read = partial(self._store.knowledge.claims, reach, limit=MOST, newest_first=True)
         found = read(about=ids) if objects else read(subjects=ids)
         if len(found) == MOST:
             own = [one for one in found if one.subject in ids]
@@ -200,12 +202,12 @@ class Evidence:
     def _about(self, reach: Reach, ids: Sequence[str], family: Set[str] | None) -> list[Claim]:
         """Claims with these entities as subject or object."""
         predicate = None if family is None else sorted(family)
-        return self._store.claims(reach, about=ids, predicate=predicate, limit=ALL)
+        return self._store.knowledge.claims(reach, about=ids, predicate=predicate, limit=ALL)
 
     def _told(self, reach: Reach, ids: Sequence[str], family: Set[str] | None) -> list[Claim]:
         """Claims with these entities as subject, or as object where it can be told from there."""
         predicate = None if family is None else sorted(family)
-        told = self._store.claims(reach, subjects=ids, predicate=predicate, limit=ALL)
+        told = self._store.knowledge.claims(reach, subjects=ids, predicate=predicate, limit=ALL)
         mirrored = _MIRRORED if family is None else family & _MIRRORED
         turned = self._about(reach, ids, mirrored) if mirrored else []
         return list({one.id: one for one in (*told, *turned)}.values())
@@ -334,7 +336,7 @@ class Evidence:
     ) -> list[Fact]:
         said = [one for one in claims if one.predicate != SAME_AS]
         if known_at is not None:
-            said = as_they_rested(self._store, self._tenant, said, known_at)
+            said = as_they_rested(self._store.archive, self._tenant, said, known_at)
         return believe(
             said,
             names=names,
@@ -355,7 +357,7 @@ class Evidence:
         wanted |= {
             one.object for one in claims if one.object and not (quick and one.value != one.object)
         }
-        found = self._store.entities(_wide(reach), sorted(wanted), limit=ALL)
+        found = self._store.knowledge.entities(wide(reach), sorted(wanted), limit=ALL)
         return {one.id: one.name for one in found}
 
 
@@ -366,8 +368,3 @@ class _Others:
     claims: list[Claim]
     same: Mapping[str, str]
     names: Mapping[str, str]
-
-
-def _wide(reach: Reach) -> Reach:
-    """Names are the user's, whichever agent and session is asked."""
-    return replace(reach, agent_id=None, session_id=None)

@@ -5,35 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 from uuid import UUID
 
-from remanence.clock import Clock
 from remanence.errors import InvalidInput
-from remanence.knowledge.facts.asking import AskingFacts
-from remanence.knowledge.facts.drafting import CALLER, MICROSECOND, confirming, corrected, denials
-from remanence.knowledge.facts.given import (
+from remanence.knowledge.arguments import (
     MAX_VALUE,
+    KnowledgeOwner,
     by_actor,
     check_period,
+    moment_or_none,
     name_of,
     period_of,
     predicate_name,
     value_of,
 )
-from remanence.knowledge.learning import Learning
-from remanence.model import accept
+from remanence.knowledge.claims import CALLER, MICROSECOND, Statements
+from remanence.knowledge.facts.queries import FactQueries
+from remanence.knowledge.learner import FactLearning
+from remanence.model import validation
+from remanence.model.clock import Clock
 from remanence.model.knowledge import Claim, Entity, EntityType, Fact, Standing, entity_id
 from remanence.model.memory import unit_interval
+from remanence.model.ports.store import Store
 from remanence.model.predicates import NOTE, PREDICATES, phrase
 from remanence.model.scope import Scope
-from remanence.ports.store import Store
 
 # Said of people and of anything else; the other predicates that are known are those of people.
 OF_ANYTHING = frozenset({"is", "is named", "has", "email", "phone", NOTE})
 
 
-class Facts(AskingFacts, Learning):
+class Facts(FactQueries, FactLearning):
     """Facts of one tenant: what memories say and callers state, and what it adds up to.
 
     Nothing stated is ever edited: what holds is worked out from all that was said, so the past
@@ -50,9 +52,9 @@ class Facts(AskingFacts, Learning):
         min_trust: float = 0.0,
         **learning: Any,
     ) -> None:
-        AskingFacts.__init__(self, store, tenant, clock, one_at_a_time, min_trust)
-        Learning.__init__(self, store, clock, tenant, **learning)
-        self._new_id = new_id
+        FactQueries.__init__(self, store, tenant, clock, one_at_a_time, min_trust)
+        FactLearning.__init__(self, store, clock, tenant, **learning)
+        self._stating = Statements(clock, new_id, one_at_a_time)
 
     def add(
         self,
@@ -72,9 +74,7 @@ class Facts(AskingFacts, Learning):
         source: str | None = None,
         actor: str | None = None,
         metadata: Mapping[str, Any] | None = None,
-        user_id: str | None = None,
-        agent_id: str | None = None,
-        session_id: str | None = None,
+        **whose: Unpack[KnowledgeOwner],
     ) -> Fact:
         """State a fact. Said again, it is the same fact with more evidence.
 
@@ -83,37 +83,28 @@ class Facts(AskingFacts, Learning):
         which is kept in its metadata. `trust` decides between claims that
         exclude each other: the less trusted never ends the more trusted.
         """
-        scope = Scope(
-            tenant=self._tenant, user_id=user_id, agent_id=agent_id, session_id=session_id
-        )
-        now = self._clock.now()
+        scope = Scope(tenant=self._tenant, **whose)
         name, verb, value = name_of("subject", subject), predicate_name(predicate), value_of(object)
         began, ended = period_of(valid_from, valid_to)
         usual = EntityType.PERSON if verb in PREDICATES.keys() - OF_ANYTHING else EntityType.THING
-        type = accept.label_of("subject_type", subject_type)
+        type = validation.label_of("subject_type", subject_type)
         whom = self._entity(name, type, usual, scope.user_id)
         what = self._object(value, object_type, verb, scope.user_id)
-        claim = Claim(
-            id=str(self._new_id()),
-            subject=whom.id,
-            predicate=verb,
-            value=value,
+        claim = self._stating.claim(
+            whom,
+            verb,
+            value,
+            scope,
             object=None if what is None else what.id,
-            text=_text(text) or phrase(name, verb, value),
-            kind=accept.label_of("kind", kind) or self._evidence.predicate(verb).kind,
+            text=_text(text),
+            kind=validation.label_of("kind", kind),
             confidence=unit_interval("confidence", confidence),
             trust=unit_interval("trust", trust),
-            observed_at=now
-            if observed_at is None
-            else accept.moment_of("observed_at", observed_at),
-            recorded_at=now,
+            observed_at=moment_or_none("observed_at", observed_at),
             began=began,
             ended=ended,
-            memory=None if source is None else accept.id_of(source),
-            user_id=scope.user_id,
-            agent_id=scope.agent_id,
-            session_id=scope.session_id,
-            metadata=accept.metadata_of(metadata) | by_actor(actor),
+            memory=None if source is None else validation.id_of(source),
+            metadata=validation.metadata_of(metadata) | by_actor(actor),
         )
         return self._state(claim, [whom] if what is None else [whom, what])
 
@@ -123,11 +114,11 @@ class Facts(AskingFacts, Learning):
         What holds is said to hold now, which settles a dispute; what ended, that it was so then.
         A fact that was taken back is believed again.
         """
-        sure, now = unit_interval("confidence", confidence), self._clock.now()
-        memory = None if source is None else accept.id_of(source)
+        sure = unit_interval("confidence", confidence)
+        memory = None if source is None else validation.id_of(source)
         said = self._claim(id)
-        again = confirming(self._fact(said), said, now)
-        return self._state(replace(again, id=str(self._new_id()), confidence=sure, memory=memory))
+        fact = self._fact(said)
+        return self._state(self._stating.confirmation(fact, said, confidence=sure, memory=memory))
 
     def correct(
         self,
@@ -144,25 +135,22 @@ class Facts(AskingFacts, Learning):
             raise InvalidInput("Say what is right: another object, other dates or another text.")
         value = None if object is None else value_of(object)
         began, ended = period_of(valid_from, valid_to)
-        words, why = _text(text), accept.label_of("reason", reason)
+        words, why = _text(text), validation.label_of("reason", reason)
         said = self._claim(id)
         old = self._fact(said)
         claims = self._evidence.claims(old.claims)
-        right = corrected(old, said, claims, began=began, ended=ended)
+        right = self._stating.correction(old, said, claims, began=began, ended=ended)
         check_period(right.began, right.ended)
         what = None if value is None else self._replacement(value, said)
         if value is not None:
             right = replace(right, value=value, object=None if what is None else what.id)
         if words or value is not None:
             right = replace(right, text=words or phrase(old.subject, old.predicate, right.value))
-        wrong = denials(old, claims, self._clock.now(), why, self._new_id)
+        wrong = self._stating.denials_of(old, claims, why)
         right = replace(
-            right,
-            id=str(self._new_id()),
-            recorded_at=max(one.recorded_at for one in wrong) + MICROSECOND,
-            reason=why,
+            right, recorded_at=max(one.recorded_at for one in wrong) + MICROSECOND, reason=why
         )
-        self._store.know(self._tenant, [] if what is None else [what], [*wrong, right])
+        self._store.knowledge.know(self._tenant, [] if what is None else [what], [*wrong, right])
         return self.get(right.id)
 
     def retract(self, id: str, *, reason: str | None = None, erase: bool = False) -> Fact:
@@ -173,13 +161,13 @@ class Facts(AskingFacts, Learning):
         that is stated again later is believed again.
         """
         said = self._claim(id)
-        fact, why = self._fact(said), accept.label_of("reason", reason)
-        if accept.truth_of("erase", erase):
+        fact, why = self._fact(said), validation.label_of("reason", reason)
+        if validation.truth_of("erase", erase):
             return self._erase(fact)
         if fact.standing is not Standing.RETRACTED:
             claims = self._evidence.claims(fact.claims)
-            wrong = denials(fact, claims, self._clock.now(), why, self._new_id)
-            self._store.know(self._tenant, claims=wrong)
+            wrong = self._stating.denials_of(fact, claims, why)
+            self._store.knowledge.know(self._tenant, claims=wrong)
         return self._fact(said)
 
     # -- inside
@@ -189,7 +177,7 @@ class Facts(AskingFacts, Learning):
         denied = self._evidence.denied_until(claim)
         if denied is not None and denied >= claim.recorded_at:
             claim = replace(claim, recorded_at=denied + MICROSECOND)
-        self._store.know(self._tenant, entities, [claim])
+        self._store.knowledge.know(self._tenant, entities, [claim])
         return self.get(claim.id)
 
     def _erase(self, fact: Fact) -> Fact:
@@ -201,26 +189,21 @@ class Facts(AskingFacts, Learning):
                 f"Memories say so: {named}. Forget them with erase=True and the fact goes with "
                 "them; or retract it without erase, and it is not believed meanwhile."
             )
-        self._store.unknow(self._tenant, [one.id for one in claims])
+        self._store.knowledge.unknow(self._tenant, [one.id for one in claims])
         return replace(fact, standing=Standing.RETRACTED, retired_at=self._clock.now())
 
     def _entity(self, name: str, type: str | None, usual: str, user_id: str | None) -> Entity:
         """An entity by name, of the type that is given or known, else of the usual one."""
-        id = entity_id(user_id, name)
-        there = None if type else self._evidence.entity(user_id, id)
-        return Entity(
-            id=id,
-            name=name,
-            type=type or (usual if there is None else there.type),
-            created_at=self._clock.now(),
-            user_id=user_id,
-        )
+        there = None if type else self._evidence.entity(user_id, entity_id(user_id, name))
+        known = usual if there is None else there.type
+        return self._stating.entity(name, type or known, user_id)
 
     def _object(
         self, value: str, type: str | None, verb: str, user_id: str | None
     ) -> Entity | None:
         """The object as an entity: by its type, by the predicate, or as one so named is there."""
-        given, usual = accept.label_of("object_type", type), self._evidence.predicate(verb).object
+        given = validation.label_of("object_type", type)
+        usual = self._evidence.predicate(verb).object
         if given or usual is not None:
             name = name_of("object", value)
             return self._entity(name, given, usual or EntityType.THING, user_id)
@@ -238,4 +221,4 @@ class Facts(AskingFacts, Learning):
 
 
 def _text(value: str | None) -> str | None:
-    return None if value is None else accept.text_of("text", value, MAX_VALUE)
+    return None if value is None else validation.text_of("text", value, MAX_VALUE)

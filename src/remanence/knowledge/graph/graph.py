@@ -4,36 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import product
+from typing import Unpack
 from uuid import UUID
 
-from remanence.clock import Clock
 from remanence.errors import Conflict, InvalidInput, NotFound
-from remanence.knowledge.facts.given import by_actor, period_of
-from remanence.knowledge.graph import likeness
-from remanence.knowledge.graph.asking import (
+from remanence.knowledge.arguments import (
+    KnowledgeOwner,
+    by_actor,
     name_of,
+    period_of,
     relation_name,
     texts_of,
     unknown,
 )
-from remanence.knowledge.graph.reading import GraphReading
-from remanence.knowledge.graph.stating import THING, Stating, merged_into, standing
-from remanence.knowledge.graph.view import View, relation_of
-from remanence.model.accept import MAX_LABEL, id_of, label_of, text_of, truth_of
-from remanence.model.graph import Likeness, Node, Relation, Resolved
+from remanence.knowledge.claims import MICROSECOND, THING, Statements, merged_into, standing
+from remanence.knowledge.graph import likeness
+from remanence.knowledge.graph.queries import GraphQueries
+from remanence.knowledge.graph.view import GraphView, relation_of
+from remanence.model.clock import Clock
+from remanence.model.graph import Likeness, Node, Relation, ResolveResult
 from remanence.model.knowledge import Claim, Entity, entity_id, folded_name
 from remanence.model.memory import unit_interval
-from remanence.model.predicates import NOTE, SAME_AS, phrase
+from remanence.model.ports.store import Store
+from remanence.model.predicates import NOTE, SAME_AS, phrase, predicate_of
 from remanence.model.query import ALL
-from remanence.model.scope import Scope
-from remanence.ports.store import Store
+from remanence.model.scope import Reach, Scope
+from remanence.model.validation import MAX_LABEL, id_of, label_of, text_of, truth_of
 
 CERTAIN = 0.9
 
 
-class Graph(GraphReading):
+class Graph(GraphQueries):
     """Entities and relations that callers state and that were found in memories.
 
     Whatever is stated is a claim: taking it back is one too, so the past can still be asked. What
@@ -51,7 +54,8 @@ class Graph(GraphReading):
         min_trust: float = 0.0,
     ) -> None:
         super().__init__(store, tenant, clock, embed, one_at_a_time, min_trust)
-        self._stating = Stating(clock, new_id, one_at_a_time)
+        self._one_at_a_time = one_at_a_time
+        self._stating = Statements(clock, new_id, one_at_a_time)
 
     def add(
         self,
@@ -60,20 +64,18 @@ class Graph(GraphReading):
         *,
         observations: str | Sequence[str] = (),
         actor: str | None = None,
-        user_id: str | None = None,
-        agent_id: str | None = None,
-        session_id: str | None = None,
+        **whose: Unpack[KnowledgeOwner],
     ) -> Node:
         """Add an entity, or give one that is there its type and more observations.
 
         A purge finds what is observed by its `actor`.
         """
-        scope, by = self._scope(user_id, agent_id, session_id), by_actor(actor)
+        scope, by = Scope(tenant=self._tenant, **whose), by_actor(actor)
         kind = text_of("type", type, MAX_LABEL)
-        entity = self._stating.entity(name_of("name", name), kind, scope)
+        entity = self._stating.entity(name_of("name", name), kind, scope.user_id, given=True)
         texts = texts_of("observations", observations)
         notes = [self._stating.note(entity, text, scope, metadata=by) for text in texts]
-        self._store.know(self._tenant, [entity], notes)
+        self._store.knowledge.know(self._tenant, [entity], notes)
         return self._node(entity, scope)
 
     def observe(
@@ -83,20 +85,20 @@ class Graph(GraphReading):
         *,
         source: str | None = None,
         actor: str | None = None,
-        user_id: str | None = None,
-        agent_id: str | None = None,
-        session_id: str | None = None,
+        **whose: Unpack[KnowledgeOwner],
     ) -> Node:
         """Note something about an entity that is there; `source` is the memory it comes from.
 
         A note with a source is erased with that memory; a purge finds it by its `actor`.
         """
-        scope, by = self._scope(user_id, agent_id, session_id), by_actor(actor)
+        scope, by = Scope(tenant=self._tenant, **whose), by_actor(actor)
         entity = self._there(name, scope)
         memory = None if source is None else id_of(source)
         texts = texts_of("observations", observations)
-        notes = [self._stating.note(entity, text, scope, memory, by) for text in texts]
-        self._store.know(self._tenant, claims=notes)
+        notes = [
+            self._stating.note(entity, text, scope, memory=memory, metadata=by) for text in texts
+        ]
+        self._store.knowledge.know(self._tenant, claims=notes)
         return self._node(entity, scope)
 
     def unobserve(
@@ -105,15 +107,13 @@ class Graph(GraphReading):
         observations: str | Sequence[str],
         *,
         erase: bool = False,
-        user_id: str | None = None,
-        agent_id: str | None = None,
-        session_id: str | None = None,
+        **whose: Unpack[KnowledgeOwner],
     ) -> int:
         """Take observations back, in all their words; how many claims that concerned.
 
         Those that nobody made are passed over.
         """
-        scope = self._scope(user_id, agent_id, session_id)
+        scope = Scope(tenant=self._tenant, **whose)
         wanted = set(texts_of("observations", observations))
         notes = [one for one in self._said_of(name, scope) if one.predicate == NOTE]
         return self._take_back([one for one in notes if one.value in wanted], erase)
@@ -130,20 +130,21 @@ class Graph(GraphReading):
         trust: float = 1.0,
         source_memory: str | None = None,
         actor: str | None = None,
-        user_id: str | None = None,
-        agent_id: str | None = None,
-        session_id: str | None = None,
+        **whose: Unpack[KnowledgeOwner],
     ) -> Relation:
         """State that one entity is so related to another; both are added if they are not there.
 
         Said again, it is one relation with more evidence. With `source_memory`, the claim is
         erased with that memory; a purge finds it by its `actor`.
         """
-        scope = self._scope(user_id, agent_id, session_id)
+        scope = Scope(tenant=self._tenant, **whose)
         label = relation_name(relation)
         sure = unit_interval("trust", trust)
-        a = self._stating.entity(name_of("source", source), THING, scope, sure)
-        b = self._stating.object(name_of("target", target), label, scope, sure)
+        # Who is trusted less gives no entity: theirs is there as long as something is said of it.
+        owner, given = scope.user_id, sure >= 1
+        kind = str(predicate_of(label, self._one_at_a_time).object or THING)
+        a = self._stating.entity(name_of("source", source), THING, owner, given=given)
+        b = self._stating.entity(name_of("target", target), kind, owner, given=given)
         began, ended = period_of(valid_from, valid_to)
         claim = self._stating.relation(
             a,
@@ -157,7 +158,7 @@ class Graph(GraphReading):
             memory=None if source_memory is None else id_of(source_memory),
             metadata=by_actor(actor),
         )
-        self._store.know(self._tenant, [a, b], [claim])
+        self._store.knowledge.know(self._tenant, [a, b], [claim])
         return self._relation(claim, scope)
 
     def unrelate(
@@ -167,12 +168,10 @@ class Graph(GraphReading):
         target: str,
         *,
         erase: bool = False,
-        user_id: str | None = None,
-        agent_id: str | None = None,
-        session_id: str | None = None,
+        **whose: Unpack[KnowledgeOwner],
     ) -> int:
         """Take a relation back; how many claims said so. `NotFound` if none did."""
-        scope = self._scope(user_id, agent_id, session_id)
+        scope = Scope(tenant=self._tenant, **whose)
         label = relation_name(relation)
         joined = [one for one in self._said_of(source, scope) if one.predicate == label]
         ends = self._group(target, scope)
@@ -187,27 +186,24 @@ class Graph(GraphReading):
 
         The memories that speak of it stay: it comes back only when one of them is read anew.
         """
-        scope = self._scope(user_id)
-        return self._store.unknow(self._tenant, (), sorted(self._group(name, scope)))
+        scope = Scope(tenant=self._tenant, user_id=user_id)
+        return self._store.knowledge.unknow(self._tenant, (), sorted(self._group(name, scope)))
 
     def merge(
-        self,
-        name: str,
-        into: str,
-        *,
-        reason: str | None = None,
-        user_id: str | None = None,
+        self, name: str, into: str, *, reason: str | None = None, user_id: str | None = None
     ) -> Node:
         """Say that both names mean one thing, which goes by the name `into` from now on."""
-        scope = self._scope(user_id)
+        scope = Scope(tenant=self._tenant, user_id=user_id)
         why = label_of("reason", reason)
         a, b = self._there(name, scope), self._there(into, scope)
         if a.id == b.id:
             raise InvalidInput(f"{name!r} and {into!r} are the same name; give two.")
         node = self._node(b, scope)
         if a.id not in self._group(into, scope) or node.id != b.id:
-            merge = self._stating.same(a, b, scope, why)
-            self._store.know(self._tenant, claims=self._last([merge], {a.id, b.id}, scope))
+            merge = self._stating.same(a, b, scope, reason=why)
+            self._store.knowledge.know(
+                self._tenant, claims=self._last([merge], {a.id, b.id}, scope)
+            )
             node = self._node(b, scope)
         return node
 
@@ -216,7 +212,7 @@ class Graph(GraphReading):
 
         What was merged into it before stays with it.
         """
-        scope = self._scope(user_id)
+        scope = Scope(tenant=self._tenant, user_id=user_id)
         why = label_of("reason", reason)
         entity = self._there(name, scope)
         group = {one.id: one for one in self._members(name, scope)}
@@ -225,40 +221,51 @@ class Graph(GraphReading):
         own = merged_into(entity.id, standing(self._merges(group, scope)))
         own = own if len(own) < len(group) else {entity.id}
         pairs = product(sorted(own), sorted(group.keys() - own))
-        denials = [self._stating.apart(group[a], group[b], scope, why) for a, b in pairs]
-        self._store.know(self._tenant, claims=self._last(denials, group, scope))
+        denials = [
+            self._stating.same(group[a], group[b], scope, reason=why, denies=True) for a, b in pairs
+        ]
+        self._store.knowledge.know(self._tenant, claims=self._last(denials, group, scope))
         return self._node(entity, scope)
 
     def resolve(
         self, *, dry_run: bool = True, threshold: float = CERTAIN, user_id: str | None = None
-    ) -> Resolved:
+    ) -> ResolveResult:
         """Merge the entities that are surely one; by default only say which those are.
 
         A name that fits two others is left to a person, as `unsure`.
         """
         truth_of("dry_run", dry_run)
         unit_interval("threshold", threshold)
-        scope = self._scope(user_id)
-        view = self._view(self._reach(user_id))
+        scope = Scope(tenant=self._tenant, user_id=user_id)
+        view = self._views.view(self._user(scope))
         sure, unsure = likeness.certain(likeness.alike(view, self._embed, threshold), threshold)
         if not dry_run and sure:
-            self._store.know(self._tenant, claims=[self._same(view, one, scope) for one in sure])
-        return Resolved(merged=tuple(sure), unsure=tuple(unsure), dry_run=dry_run)
+            self._store.knowledge.know(
+                self._tenant, claims=[self._same(view, one, scope) for one in sure]
+            )
+        return ResolveResult(merged=tuple(sure), unsure=tuple(unsure), dry_run=dry_run)
 
-    def _scope(
-        self, user_id: str | None, agent_id: str | None = None, session_id: str | None = None
-    ) -> Scope:
-        return Scope(tenant=self._tenant, user_id=user_id, agent_id=agent_id, session_id=session_id)
+    def _own(self, scope: Scope) -> Reach:
+        """All of a scope, whatever it is trusted."""
+        return Reach(
+            tenant=self._tenant,
+            user_id=scope.user_id,
+            agent_id=scope.agent_id,
+            session_id=scope.session_id,
+        )
 
-    def _same(self, view: View, one: Likeness, scope: Scope) -> Claim:
+    def _user(self, scope: Scope) -> Reach:
+        return Reach(tenant=self._tenant, user_id=scope.user_id)
+
+    def _same(self, view: GraphView, one: Likeness, scope: Scope) -> Claim:
         ids = (view.known.ids[folded_name(name)] for name in (one.name, one.into))
         a, b = (view.known.members[id][0] for id in ids)
-        return self._stating.same(a, b, scope, "; ".join(one.why)[:MAX_LABEL])
+        return self._stating.same(a, b, scope, reason="; ".join(one.why)[:MAX_LABEL])
 
     def _merges(self, ids: Iterable[str], scope: Scope) -> list[Claim]:
         """What was said of who these are the same as."""
-        reach = self._reach(scope.user_id)
-        return self._store.claims(reach, about=sorted(ids), predicate=SAME_AS, limit=ALL)
+        reach = self._user(scope)
+        return self._store.knowledge.claims(reach, about=sorted(ids), predicate=SAME_AS, limit=ALL)
 
     def _last(self, claims: Sequence[Claim], ids: Iterable[str], scope: Scope) -> list[Claim]:
         """The claims, recorded after all merges of these entities, if need be by a microsecond.
@@ -269,21 +276,23 @@ class Graph(GraphReading):
         latest = max((one.recorded_at for one in self._merges(ids, scope)), default=None)
         if latest is None:
             return list(claims)
-        after = latest + timedelta(microseconds=1)
+        after = latest + MICROSECOND
         return [replace(one, recorded_at=max(one.recorded_at, after)) for one in claims]
 
     def _take_back(self, said: Sequence[Claim], erase: bool) -> int:
         """Deny what these claims say, or erase them; how many were affirmed until now."""
         if truth_of("erase", erase):
-            return self._store.unknow(self._tenant, [one.id for one in said]) if said else 0
+            return (
+                self._store.knowledge.unknow(self._tenant, [one.id for one in said]) if said else 0
+            )
         live = standing(said)
-        self._store.know(self._tenant, claims=self._stating.denials(live))
+        self._store.knowledge.know(self._tenant, claims=self._stating.denials(live))
         return len(live)
 
     def _there(self, name: str, scope: Scope) -> Entity:
         """The user's own entity of that name, else `NotFound`."""
         given = name_of("name", name)
-        own = self._store.entities(self._reach(scope.user_id), [entity_id(scope.user_id, given)])
+        own = self._store.knowledge.entities(self._user(scope), [entity_id(scope.user_id, given)])
         if not own:
             raise unknown(given)
         return own[0]
@@ -291,7 +300,7 @@ class Graph(GraphReading):
     def _members(self, name: str, scope: Scope) -> tuple[Entity, ...]:
         """The entity of exactly that name or alias, and all that is merged with it."""
         entity = self._there(name, scope)
-        known = self._views.around(self._reach(scope.user_id), entity.id).known
+        known = self._views.around(self._user(scope), entity.id).known
         return known.members.get(known.standing_for.get(entity.id, ""), (entity,))
 
     def _group(self, name: str, scope: Scope) -> set[str]:
@@ -300,12 +309,12 @@ class Graph(GraphReading):
     def _said_of(self, name: str, scope: Scope) -> list[Claim]:
         """Claims whose subject is the entity or one merged with it."""
         own = self._group(name, scope)
-        reach = self._reach(scope.user_id, scope.agent_id, scope.session_id)
-        return self._store.claims(reach, subjects=sorted(own), limit=ALL)
+        reach = self._own(scope)
+        return self._store.knowledge.claims(reach, subjects=sorted(own), limit=ALL)
 
     def _node(self, entity: Entity, scope: Scope) -> Node:
         """The entity as its scope sees it now."""
-        reach = self._reach(scope.user_id, scope.agent_id, scope.session_id)
+        reach = self._own(scope)
         view = self._views.around(reach, entity.id)
         leader = view.known.standing_for.get(entity.id)
         if leader is not None:
@@ -320,7 +329,7 @@ class Graph(GraphReading):
         )
 
     def _relation(self, claim: Claim, scope: Scope) -> Relation:
-        reach = self._reach(scope.user_id, scope.agent_id, scope.session_id)
+        reach = self._own(scope)
         facts = self._views.around(reach, claim.subject).known.facts
         told = next((one for one in facts if claim.id in one.claims), None)
         if told is None:

@@ -1,21 +1,32 @@
-"""What is known in a reach: entities under the names they go by, and the facts about them."""
+"""What is known in a reach, and spoken of: entities under their names, facts, and who with whom."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import combinations
 
 from remanence.knowledge.belief import believe, holding
 from remanence.knowledge.identity import groups, verdicts_of
+from remanence.model.filter import Compare
 from remanence.model.knowledge import Claim, Entity, EntityType, Fact, Standing, folded_name
+from remanence.model.memory import State
+from remanence.model.ports.store import Store, Trait
 from remanence.model.predicates import NOTE, SAME_AS
+from remanence.model.scope import Reach
+from remanence.recall.conditions import EPOCH, MICROSECOND
+from remanence.recall.past import Past
 
 NEVER = datetime.max.replace(tzinfo=UTC)
+# A memory that names more than this is a list; it says little about who belongs with whom.
+CROWD = 32
+_ACTIVE = Compare("state", "eq", State.ACTIVE, field=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class KnownGraph:
     """Entities and facts, merged entities as one: `standing_for` names each one's leader by id.
 
     `members` are the entities a leader stands for, itself first; `ids` finds a leader by a folded
@@ -54,13 +65,13 @@ def known_of(
     known_at: datetime | None = None,
     one_at_a_time: frozenset[str] = frozenset(),
     spoken_of: Collection[str] | None = None,
-) -> Known:
+) -> KnownGraph:
     """What these claims add up to, as it was known at that time (None: now).
 
     Of entities that are not among `spoken_of`, nor merged with one that is, nothing is kept.
     """
     there = _there(entities, claims, known_at)
-    told = [one for one in claims if one.subject in there and _object_there(one, there)]
+    told = [one for one in claims if {one.subject, one.object or one.subject} <= there.keys()]
     verdicts = verdicts_of(told, known_at)
     leaders = _joined_by_name(there, groups(there.values(), told, known_at))
     members = _members(there, leaders, spoken_of)
@@ -72,7 +83,7 @@ def known_of(
         one_at_a_time=one_at_a_time,
         now=now,
     )
-    return Known(
+    return KnownGraph(
         now=now,
         members=members,
         standing_for={id: leader for id, leader in leaders.items() if leader in members},
@@ -115,10 +126,6 @@ def _shown(fact: Fact, members: Collection[str]) -> bool:
     return fact.standing is not Standing.RETRACTED and all(id in members for id in ends)
 
 
-def _object_there(claim: Claim, there: Mapping[str, Entity]) -> bool:
-    return claim.object is None or claim.object in there
-
-
 def _members(
     there: Mapping[str, Entity], leaders: Mapping[str, str], spoken_of: Collection[str] | None
 ) -> dict[str, tuple[Entity, ...]]:
@@ -150,3 +157,74 @@ def _apart(
             a, b = leaders[one], leaders[other]
             if a != b:
                 yield min(a, b), max(a, b)
+
+
+@dataclass(slots=True)
+class Talked:
+    """How often, and from when to when, an entity is spoken of; times in microseconds."""
+
+    memories: int = 0
+    first: int = 0
+    last: int = 0
+
+    def hear(self, happened: int) -> None:
+        """Count one more memory."""
+        self.first = min(self.first, happened) if self.memories else happened
+        self.last = max(self.last, happened) if self.memories else happened
+        self.memories += 1
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenOf:
+    """All talk of a reach; `pairs` counts the memories that speak of two entities at once."""
+
+    talk: Mapping[str, Talked] = field(default_factory=dict)
+    pairs: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+
+def moment(microseconds: int) -> datetime:
+    """A store's time as a datetime."""
+    return EPOCH + microseconds * MICROSECOND
+
+
+def spoken_in(
+    store: Store, reach: Reach, standing_for: Mapping[str, str], known_at: datetime | None
+) -> SpokenOf:
+    """The talk in reach, each entity counted as the one that `standing_for` names for it.
+
+    Only memories that take part in recall count; with `known_at`, those that did so then too.
+    """
+    talk: dict[str, Talked] = {}
+    pairs: Counter[tuple[str, str]] = Counter()
+    for partition in store.recall.partitions(reach):
+        named = {one.number: one.id for one in store.recall.names(partition)}
+        said: dict[int, set[str]] = {}
+        for key, number in store.recall.mentioned(partition):
+            if entity := standing_for.get(named.get(number, "")):
+                said.setdefault(key, set()).add(entity)
+        if known_at is not None:
+            there = Past(store, known_at).keys(partition, _ACTIVE).tolist()
+            said = {key: said[key] for key in said.keys() & set(there)}
+        for trait in store.recall.traits(partition):
+            if trait.key in said and _within(trait, reach, known_at):
+                _hear(said[trait.key], trait.happened, talk, pairs)
+    return SpokenOf(talk, pairs)
+
+
+def _hear(
+    names: Iterable[str], happened: int, talk: dict[str, Talked], pairs: Counter[tuple[str, str]]
+) -> None:
+    ordered = sorted(names)
+    for name in ordered:
+        talk.setdefault(name, Talked()).hear(happened)
+    if len(ordered) <= CROWD:
+        pairs.update(combinations(ordered, 2))
+
+
+def _within(trait: Trait, reach: Reach, known_at: datetime | None) -> bool:
+    in_time = known_at is None or moment(trait.created) <= known_at
+    return in_time and (
+        reach.agent_id in (None, trait.agent)
+        and reach.session_id in (None, trait.session)
+        and trait.trust >= reach.min_trust
+    )

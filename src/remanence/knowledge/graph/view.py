@@ -1,31 +1,62 @@
-"""The graph in memory: what is known, as it was true at one moment."""
+"""The graph in memory as it was true at one moment; views are kept while the feed stands still."""
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
-from remanence.knowledge.graph.known import Known, is_relation
-from remanence.knowledge.graph.spoken import Spoken, Talk, moment
-from remanence.model.graph import Node, Observation, Relation, Subgraph, Together
-from remanence.model.knowledge import Fact
-from remanence.model.predicates import NOTE
+from remanence.knowledge.claims import as_they_rested
+from remanence.knowledge.graph.known import (
+    KnownGraph,
+    SpokenOf,
+    Talked,
+    is_relation,
+    known_of,
+    moment,
+    spoken_in,
+)
+from remanence.knowledge.identity import Identity, wide
+from remanence.model.clock import Clock
+from remanence.model.graph import (
+    CoOccurrence,
+    Node,
+    Observation,
+    Relation,
+    Subgraph,
+    TimelineEntry,
+    TimelineTurn,
+)
+from remanence.model.knowledge import Claim, Entity, Fact, Standing
+from remanence.model.ports.store import Store
+from remanence.model.predicates import NOTE, SAME_AS
+from remanence.model.query import ALL
+from remanence.model.scope import Reach
+from remanence.recall.conditions import microseconds
 
 if TYPE_CHECKING:
     from rustworkx import PyDiGraph
 
-Edge: TypeAlias = Relation | Together
+Edge: TypeAlias = Relation | CoOccurrence
+# With so many neighbours the whole graph is read as fast.
+MANY = 300
+# Each holds all that is known in a reach, so few are kept.
+MOST_REACHES = 8
+MOST_VIEWS = 4
+Mark: TypeAlias = tuple[tuple[int, int], ...]
+Key: TypeAlias = tuple[Reach, datetime | None]
 
 
 @dataclass(frozen=True)
-class View:
+class GraphView:
     """Nodes and edges as they held at the moment `at`."""
 
-    known: Known
-    spoken: Spoken
+    known: KnownGraph
+    spoken: SpokenOf
     at: datetime
 
     @cached_property
@@ -41,10 +72,10 @@ class View:
         return tuple(best.values())
 
     @cached_property
-    def together(self) -> tuple[Together, ...]:
+    def together(self) -> tuple[CoOccurrence, ...]:
         """Every pair of entities that memories speak of at once."""
         return tuple(
-            Together(a=self.name(a), a_id=a, b=self.name(b), b_id=b, memories=count)
+            CoOccurrence(a=self.name(a), a_id=a, b=self.name(b), b_id=b, memories=count)
             for (a, b), count in sorted(self.spoken.pairs.items())
         )
 
@@ -115,7 +146,7 @@ class View:
 
     def weight(self, id: str) -> tuple[int, int, str]:
         """How much is known of an entity, for sorting: the most first."""
-        spoken = self.spoken.talk.get(id, Talk()).memories
+        spoken = self.spoken.talk.get(id, Talked()).memories
         return -spoken - len(self._facts.get(id, ())), -spoken, self.name(id)
 
     def counts(self, id: str) -> bool:
@@ -154,13 +185,13 @@ class View:
         return Subgraph(
             nodes=tuple(self.node(id) for id in ids),
             edges=tuple(e for e in edges if isinstance(e, Relation)),
-            together=tuple(e for e in edges if isinstance(e, Together)),
+            together=tuple(e for e in edges if isinstance(e, CoOccurrence)),
         )
 
 
 def ends(edge: Edge) -> tuple[str, str]:
     """The ids of the two entities that an edge joins."""
-    if isinstance(edge, Together):
+    if isinstance(edge, CoOccurrence):
         return edge.a_id, edge.b_id
     return edge.source_id, edge.target_id
 
@@ -187,3 +218,202 @@ def relation_of(fact: Fact) -> Relation:
 def _observation(fact: Fact) -> Observation:
     source = fact.sources[0] if fact.sources else None
     return Observation(text=fact.object, recorded_at=fact.recorded_at, source=source)
+
+
+def timeline_of(
+    facts: Iterable[Fact], id: str, until: datetime | None = None
+) -> list[TimelineEntry]:
+    """When what is believed of an entity began and ended; what has no date, when it was said.
+
+    With `until`, nothing after that moment.
+    """
+    told = [one for one in facts if id in (one.subject_id, one.object_id)]
+    moments = (moment for one in told for moment in _moments(one))
+    return sorted(
+        (one for one in moments if until is None or one.at <= until),
+        key=lambda one: (one.at, one.turn is TimelineTurn.ENDED, one.fact.recorded_at, one.fact.id),
+    )
+
+
+def _moments(fact: Fact) -> Iterator[TimelineEntry]:
+    if fact.standing is Standing.DOUBTED:
+        return
+    if fact.valid_from is not None:
+        turn = TimelineTurn.NOTED if fact.began is None else TimelineTurn.BEGAN
+        yield TimelineEntry(at=fact.valid_from, turn=turn, fact=fact)
+    elif fact.valid_to is None:
+        yield TimelineEntry(at=fact.recorded_at, turn=TimelineTurn.NOTED, fact=fact)
+    if fact.valid_to is not None:
+        yield TimelineEntry(at=fact.valid_to, turn=TimelineTurn.ENDED, fact=fact)
+
+
+def around(store: Store, reach: Reach, id: str) -> tuple[list[Entity], list[Claim]] | None:
+    """Claims about the entity, its neighbours and all they may be one with; whom they speak of.
+
+    A neighbour's claims are needed, as one of them may end or dispute what joins the two. None if
+    there are too many. Of shared knowledge beside a user's own, only `reach`'s user's is read.
+    """
+    own = _alike(store, reach, {id})
+    near = _ends(store.knowledge.claims(reach, about=sorted(own), limit=ALL))
+    if len(near) > MANY:
+        return None
+    near |= own | _alike(store, reach, near)
+    claims = store.knowledge.claims(reach, about=sorted(near), limit=ALL)
+    named = sorted({id, *own, *_ends(claims)})
+    return store.knowledge.entities(reach, named, limit=ALL), claims
+
+
+def spoken_around(store: Store, reach: Reach, leader: str, members: Iterable[str]) -> SpokenOf:
+    """The talk of one entity under all its names."""
+    talk = Talked()
+    heard = {
+        one.memory: one.happened_at
+        for one in store.knowledge.mentions(reach, list(members), limit=ALL)
+    }
+    for happened_at in heard.values():
+        talk.hear(microseconds(happened_at))
+    return SpokenOf({leader: talk} if heard else {})
+
+
+def _alike(store: Store, reach: Reach, ids: set[str]) -> set[str]:
+    """These entities, all that are merged with them or have their name, and who that depends on."""
+    leaders, _ = Identity(store.knowledge, reach.tenant).same(
+        reach.user_id, sorted(ids), min_trust=reach.min_trust
+    )
+    return ids | leaders.keys()
+
+
+def _ends(claims: Iterable[Claim]) -> set[str]:
+    return {id for one in claims for id in (one.subject, one.object) if id is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What is known in a reach, as it stays until the feed moves or a fact begins or ends."""
+
+    mark: Mark
+    known: KnownGraph
+    spoken: SpokenOf
+    until: datetime
+
+    def is_fresh(self, mark: Mark, now: datetime) -> bool:
+        return self.mark == mark and self.known.now <= now < self.until
+
+
+@dataclass(slots=True)
+class _Held:
+    """What was read of a reach, and the views made of it, the one last used last."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    read: _Read | None = None
+    views: OrderedDict[datetime | None, GraphView] = field(default_factory=OrderedDict)
+
+
+class GraphViews:
+    """Gives the graph of a reach as the store has it right now. Thread-safe.
+
+    No reader waits for the building of another reach's view.
+    """
+
+    def __init__(self, store: Store, clock: Clock, one_at_a_time: frozenset[str]) -> None:
+        self._store = store
+        self._clock = clock
+        self._one_at_a_time = one_at_a_time
+        self._lock = threading.Lock()
+        self._held: OrderedDict[Key, _Held] = OrderedDict()
+
+    def view(
+        self, reach: Reach, *, as_of: datetime | None = None, known_at: datetime | None = None
+    ) -> GraphView:
+        """The graph as it was true at `as_of`, by what was known at `known_at`.
+
+        What is left out is now; with `known_at` alone it is what was held true at that time.
+        """
+        held, now, mark = self._of((reach, known_at)), self._clock.now(), self._mark(reach)
+        with held.lock:
+            if held.read is None or not held.read.is_fresh(mark, now):
+                held.views.clear()
+                held.read = self._read(mark, reach, known_at, now)
+            return _view(held.views, held.read, as_of or known_at)
+
+    def around(self, reach: Reach, id: str, *, as_of: datetime | None = None) -> GraphView:
+        """What `view` gives for this entity's node, with nothing but its surroundings in it.
+
+        It costs as much as is known of the entity and its neighbours, however large the graph.
+        """
+        now, held = self._clock.now(), self._held.get((reach, None))
+        if held is not None and held.read and held.read.is_fresh(self._mark(reach), now):
+            return self.view(reach, as_of=as_of)
+        part = around(self._store, wide(reach), id)
+        if part is None:
+            return self.view(reach, as_of=as_of)
+        known = self._known(reach, *part, now=now)
+        leader = known.standing_for.get(id)
+        members = [one.id for one in known.members[leader]] if leader else []
+        spoken = spoken_around(self._store, reach, leader or "", members)
+        return GraphView(known, spoken, as_of or now)
+
+    def _mark(self, reach: Reach) -> Mark:
+        """Where the feed stands; looked at before reading, so that no write is missed."""
+        return tuple(
+            (one, self._store.recall.position(one)) for one in self._store.recall.partitions(reach)
+        )
+
+    def _of(self, key: Key) -> _Held:
+        with self._lock:
+            held = self._held.setdefault(key, _Held())
+            self._held.move_to_end(key)
+            while len(self._held) > MOST_REACHES:
+                self._held.popitem(last=False)
+            return held
+
+    def _read(self, mark: Mark, reach: Reach, known_at: datetime | None, now: datetime) -> _Read:
+        # Claims first: what they speak of is then among the entities.
+        claims = self._store.knowledge.claims(wide(reach), limit=ALL)
+        if known_at is not None:
+            claims = as_they_rested(self._store.archive, reach.tenant, claims, known_at)
+        entities = self._store.knowledge.entities(wide(reach), limit=ALL)
+        known = self._known(reach, entities, claims, now=now, known_at=known_at)
+        spoken = spoken_in(self._store, reach, known.standing_for, known_at)
+        return _Read(mark, known, spoken, known.until())
+
+    def _known(
+        self,
+        reach: Reach,
+        entities: Sequence[Entity],
+        claims: Sequence[Claim],
+        *,
+        now: datetime,
+        known_at: datetime | None = None,
+    ) -> KnownGraph:
+        spoken_of = None
+        if reach != wide(reach):
+            claims = [one for one in claims if _within(one, reach)]
+            ids = [one.id for one in entities]
+            spoken_of = {one.id for one in self._store.knowledge.entities(reach, ids, limit=ALL)}
+        return known_of(
+            entities,
+            claims,
+            now=now,
+            known_at=known_at,
+            one_at_a_time=self._one_at_a_time,
+            spoken_of=spoken_of,
+        )
+
+
+def _view(
+    views: OrderedDict[datetime | None, GraphView], read: _Read, at: datetime | None
+) -> GraphView:
+    if at not in views:
+        views[at] = GraphView(read.known, read.spoken, at or read.known.now)
+    views.move_to_end(at)
+    while len(views) > MOST_VIEWS:
+        views.popitem(last=False)
+    return views[at]
+
+
+def _within(claim: Claim, reach: Reach) -> bool:
+    if claim.predicate == SAME_AS:
+        return True
+    in_agent = reach.agent_id in (None, claim.agent_id)
+    return in_agent and reach.session_id in (None, claim.session_id)

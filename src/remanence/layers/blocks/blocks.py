@@ -3,24 +3,63 @@
 from __future__ import annotations
 
 import builtins
+import random
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
-from remanence.clock import Clock
 from remanence.errors import Conflict, InvalidInput, NotFound
-from remanence.layers.blocks.differing import difference
-from remanence.layers.blocks.edits import appended, inserted, replaced
-from remanence.layers.blocks.finding import Finder, Target, Whose, content_at
-from remanence.layers.blocks.rendering import render
-from remanence.layers.blocks.stored import GONE, Content, version_of
-from remanence.layers.blocks.timeline import REDO, UNDO, Step, place
-from remanence.layers.blocks.writing import By, Change, Pen, check_free, check_own, jittered
-from remanence.model import accept
+from remanence.layers.blocks.documents import (
+    GONE,
+    BlockKey,
+    Content,
+    Finder,
+    Target,
+    content_at,
+    difference,
+    stored,
+    version_of,
+)
+from remanence.layers.blocks.edits import (
+    REDO,
+    UNDO,
+    EditResult,
+    EditStep,
+    appended,
+    check_fits,
+    inserted,
+    place,
+    replaced,
+)
+from remanence.layers.blocks.templates import render
+from remanence.model import validation
 from remanence.model.block import Block, BlockVersion, block_limit
-from remanence.model.document import Discard
-from remanence.ports.store import Documents
+from remanence.model.clock import Clock
+from remanence.model.document import Discard, Document, Put
+from remanence.model.ports.store import Documents
+
+TRIES = 200  # each lost race is somebody else's edit that went in, so few are ever lost
+
+
+class Owner(TypedDict, total=False):
+    """Who asks for a block."""
+
+    user_id: str | None
+    agent_id: str | None
+
+
+class Editor(Owner, total=False):
+    """Who edits a block, and why."""
+
+    author: str | None
+    reason: str | None
+
+
+def jittered(lost: int) -> None:
+    """Wait a little after so many lost races, in every process another time."""
+    time.sleep(random.random() * min(0.001 * 2**lost, 0.05))
 
 
 class Blocks:
@@ -43,8 +82,9 @@ class Blocks:
     ) -> None:
         self._store = store
         self._tenant = tenant
+        self._clock = clock
+        self._pause = pause
         self._finder = Finder(store, tenant, limits)
-        self._pen = Pen(store, tenant, clock, pause)
 
     # -- see
 
@@ -52,123 +92,87 @@ class Blocks:
         self,
         label: str,
         *,
-        user_id: str | None = None,
-        agent_id: str | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
+        **whose: Unpack[Owner],
     ) -> Block:
-        """The block that this user and agent see under the label; `NotFound` if there is none.
-
-        With `as_of` or `known_at`, the block as it was written then: it has no other time.
-        """
+        """The block that this user and agent see under the label; `NotFound` if there is none."""
         moment = earlier_of(as_of=as_of, known_at=known_at)
-        return self._finder.seen(Whose(label, user_id, agent_id), moment).block
+        return self._finder.seen(_key(label, whose), moment).block
 
     def list(
         self,
         *,
-        user_id: str | None = None,
-        agent_id: str | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
+        **whose: Unpack[Owner],
     ) -> builtins.list[Block]:
         """Every block that is seen: those everybody has in their order, then by label."""
         moment = earlier_of(as_of=as_of, known_at=known_at)
-        usual = [Whose(label, user_id, agent_id) for label in self._finder.limits]
-        seen = {whose.label: self._finder.exact(whose, ()) for whose in usual}
-        seen |= {one.address.name: one for one in self._finder.every(user_id, agent_id, moment)}
-        others = sorted(seen.keys() - self._finder.limits.keys())
-        return [seen[label].block for label in (*self._finder.limits, *others)]
+        usual = self._finder.limits
+        seen = {label: self._finder.exact(_key(label, whose), ()) for label in usual}
+        seen |= {one.address.name: one for one in self._finder.every(_key("", whose), moment)}
+        others = sorted(seen.keys() - usual.keys())
+        return [seen[label].block for label in (*usual, *others)]
 
     def render(
         self,
         *,
-        user_id: str | None = None,
-        agent_id: str | None = None,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         template: str | None = None,
+        **whose: Unpack[Owner],
     ) -> str:
-        """The blocks for a prompt: fenced as data, always the same for the same blocks.
-
-        A Jinja2 `template` gets `blocks`, each with label, value, characters, limit, description,
-        read_only and version.
-        """
-        moment = earlier_of(as_of=as_of, known_at=known_at)
-        return render(self.list(user_id=user_id, agent_id=agent_id, known_at=moment), template)
+        """The blocks for a prompt: fenced as data, always the same for the same blocks."""
+        return render(self.list(as_of=as_of, known_at=known_at, **whose), template)
 
     # -- edit
+    # With `version`, in every edit: `Conflict` unless the block still is that one.
 
     def create(
         self,
         label: str,
         value: str = "",
         *,
-        user_id: str | None = None,
-        agent_id: str | None = None,
         limit: int | None = None,
         description: str = "",
         read_only: bool = False,
-        author: str | None = None,
-        reason: str | None = None,
+        **by: Unpack[Editor],
     ) -> Block:
         """Make a block that belongs to exactly this user and agent; `Conflict` if it is there."""
         content = Content(
             value=value_of("value", value),
             limit=0 if limit is None else block_limit(limit),
             description=description_of(description),
-            read_only=accept.truth_of("read_only", read_only),
+            read_only=validation.truth_of("read_only", read_only),
         )
 
-        def made(target: Target) -> Change:
+        def made(target: Target) -> EditResult:
             if target.seen:
                 raise Conflict(
                     f"There is a block {label!r} already, with version {target.seen}; change it "
                     "with rethink or configure."
                 )
-            return Change(replace(content, limit=content.limit or target.limit))
+            return EditResult(replace(content, limit=content.limit or target.limit))
 
-        whose, by = Whose(label, user_id, agent_id), By(author, reason)
-        return self._pen.write(self._finder.exact, whose, made, "create", by, frees=True)
+        return self._write("create", label, by, made, find=self._finder.exact, frees=True)
 
     def append(
-        self,
-        label: str,
-        text: str,
-        *,
-        version: int | None = None,
-        user_id: str | None = None,
-        agent_id: str | None = None,
-        author: str | None = None,
-        reason: str | None = None,
+        self, label: str, text: str, *, version: int | None = None, **by: Unpack[Editor]
     ) -> Block:
-        """Add a text on a line of its own at the end.
-
-        With `version`, here and in every edit: `Conflict` unless the block still is that one.
-        """
-        more = accept.text_of("text", text)
-        whose, by = Whose(label, user_id, agent_id), By(author, reason)
-        return self._edit(whose, lambda value: appended(value, more), "append", by, version)
+        """Add a text on a line of its own at the end."""
+        more = validation.text_of("text", text)
+        return self._edit("append", label, by, lambda value: appended(value, more), version)
 
     def replace(
-        self,
-        label: str,
-        old: str,
-        new: str,
-        *,
-        version: int | None = None,
-        user_id: str | None = None,
-        agent_id: str | None = None,
-        author: str | None = None,
-        reason: str | None = None,
+        self, label: str, old: str, new: str, *, version: int | None = None, **by: Unpack[Editor]
     ) -> Block:
         """Replace a text that occurs exactly once in the block."""
         was, becomes = value_of("old", old), value_of("new", new)
         if not was:
             raise InvalidInput("old is empty; give the text to replace, or use append.")
-        whose, by = Whose(label, user_id, agent_id), By(author, reason)
         return self._edit(
-            whose, lambda value: replaced(label, value, was, becomes), "replace", by, version
+            "replace", label, by, lambda value: replaced(label, value, was, becomes), version
         )
 
     def insert(
@@ -178,34 +182,20 @@ class Blocks:
         *,
         version: int | None = None,
         line: int = -1,
-        user_id: str | None = None,
-        agent_id: str | None = None,
-        author: str | None = None,
-        reason: str | None = None,
+        **by: Unpack[Editor],
     ) -> Block:
         """Put a text before the line of that number, counted from 0; -1 is the end."""
         more = value_of("text", text)
-        whose, by = Whose(label, user_id, agent_id), By(author, reason)
         return self._edit(
-            whose, lambda value: inserted(label, value, more, line), "insert", by, version
+            "insert", label, by, lambda value: inserted(label, value, more, line), version
         )
 
     def rethink(
-        self,
-        label: str,
-        value: str,
-        *,
-        version: int | None = None,
-        user_id: str | None = None,
-        agent_id: str | None = None,
-        author: str | None = None,
-        reason: str | None = None,
+        self, label: str, value: str, *, version: int | None = None, **by: Unpack[Editor]
     ) -> Block:
-        """Write the whole block anew; with `version`, `Conflict` unless it still is that one."""
+        """Write the whole block anew."""
         whole = value_of("value", value)
-
-        whose, by = Whose(label, user_id, agent_id), By(author, reason)
-        return self._edit(whose, lambda _: whole, "rethink", by, version)
+        return self._edit("rethink", label, by, lambda _: whole, version)
 
     def configure(
         self,
@@ -215,27 +205,23 @@ class Blocks:
         limit: int | None = None,
         description: str | None = None,
         read_only: bool | None = None,
-        user_id: str | None = None,
-        agent_id: str | None = None,
-        author: str | None = None,
-        reason: str | None = None,
+        **by: Unpack[Editor],
     ) -> Block:
         """Change a block's limit, description or read-only flag; what is left out stays."""
         wanted: dict[str, Any] = {
             "limit": None if limit is None else block_limit(limit),
             "description": None if description is None else description_of(description),
-            "read_only": None if read_only is None else accept.truth_of("read_only", read_only),
+            "read_only": None if read_only is None else validation.truth_of("read_only", read_only),
         }
         given = {name: value for name, value in wanted.items() if value is not None}
         if not given:
             raise InvalidInput("Say what to change: limit, description or read_only.")
 
-        def configured(target: Target) -> Change:
-            check_version(target, version)
-            return Change(replace(target.content, **given))
+        def configured(target: Target) -> EditResult:
+            return EditResult(replace(target.content, **given))
 
-        whose, by, frees = Whose(label, user_id, agent_id), By(author, reason), read_only is False
-        return self._pen.write(self._finder.seen, whose, configured, "configure", by, frees=frees)
+        frees = read_only is False
+        return self._write("configure", label, by, configured, version=version, frees=frees)
 
     def delete(
         self,
@@ -243,36 +229,27 @@ class Blocks:
         *,
         version: int | None = None,
         erase: bool = False,
-        user_id: str | None = None,
-        agent_id: str | None = None,
-        author: str | None = None,
-        reason: str | None = None,
+        **by: Unpack[Editor],
     ) -> None:
-        """Delete the block that is seen; undo brings it back.
-
-        With `erase`, the block or what deleting left of it goes for good, history and all.
-        """
-        whose = Whose(label, user_id, agent_id)
-        if accept.truth_of("erase", erase):
-            target = self._finder.traced(whose)
-            check_version(target, version)
-            self._erase(target, whose)
+        """Delete the block that is seen; undo brings it back."""
+        if not validation.truth_of("erase", erase):
+            self._write("delete", label, by, _removed, version=version)
             return
-
-        def removed(target: Target) -> Change:
-            check_version(target, version)
-            return _removed(target)
-
-        self._pen.write(self._finder.seen, whose, removed, "delete", By(author, reason))
+        key = _key(label, by)
+        target = self._finder.traced(key)
+        check_version(target, version)
+        if not target.version:
+            raise _unwritten(target)
+        check_own(target, key)
+        check_free(target)
+        self._store.put(self._tenant, [Discard(address=target.address)])
 
     # -- versions
     # A deleted block has a history too. Where one would be seen before a living one, it is meant.
 
-    def history(
-        self, label: str, *, user_id: str | None = None, agent_id: str | None = None
-    ) -> builtins.list[BlockVersion]:
+    def history(self, label: str, **whose: Unpack[Owner]) -> builtins.list[BlockVersion]:
         """Every change of the block, oldest first."""
-        target = self._finder.traced(Whose(label, user_id, agent_id))
+        target = self._finder.traced(_key(label, whose))
         return [version_of(one) for one in self._finder.editions(target)]
 
     def diff(
@@ -281,11 +258,10 @@ class Blocks:
         *,
         before: int | None = None,
         after: int | None = None,
-        user_id: str | None = None,
-        agent_id: str | None = None,
+        **whose: Unpack[Owner],
     ) -> str:
         """A unified diff of two versions, by default of the newest change; version 0 is nothing."""
-        target = self._finder.traced(Whose(label, user_id, agent_id))
+        target = self._finder.traced(_key(label, whose))
         editions = self._finder.editions(target)
         last = target.version if after is None else after
         now = content_at(label, editions, last)
@@ -293,90 +269,124 @@ class Blocks:
         was = content_at(label, editions, first)
         return difference(label, was, now, (f"version {first}", f"version {last}"))
 
-    def restore(
-        self,
-        label: str,
-        version: int,
-        *,
-        user_id: str | None = None,
-        agent_id: str | None = None,
-        author: str | None = None,
-        reason: str | None = None,
-    ) -> Block:
+    def restore(self, label: str, version: int, **by: Unpack[Editor]) -> Block:
         """Make the block what it was at a version, as a new version."""
 
-        def restored(target: Target) -> Change:
+        def restored(target: Target) -> EditResult:
             content = content_at(label, self._finder.editions(target), version)
             if content.deleted:
                 raise InvalidInput(
                     f"At version {version} there was no block {label!r}; use delete instead."
                 )
-            return Change(content)
+            return EditResult(content)
 
-        whose, by = Whose(label, user_id, agent_id), By(author, reason)
-        return self._pen.write(self._finder.traced, whose, restored, "restore", by)
+        return self._write("restore", label, by, restored, find=self._finder.traced)
 
-    def undo(
-        self,
-        label: str,
-        *,
-        version: int | None = None,
-        user_id: str | None = None,
-        agent_id: str | None = None,
-        author: str | None = None,
-        reason: str | None = None,
-    ) -> Block:
-        """Go back one change, and with every further undo one more.
+    def undo(self, label: str, *, version: int | None = None, **by: Unpack[Editor]) -> Block:
+        """Go back one change, and with every further undo one more."""
+        return self._step(UNDO, label, by, version)
 
-        Back before its first version there is no block: version 0 comes back then.
-        """
-        return self._step(UNDO, Whose(label, user_id, agent_id), By(author, reason), version)
-
-    def redo(
-        self,
-        label: str,
-        *,
-        version: int | None = None,
-        user_id: str | None = None,
-        agent_id: str | None = None,
-        author: str | None = None,
-        reason: str | None = None,
-    ) -> Block:
+    def redo(self, label: str, *, version: int | None = None, **by: Unpack[Editor]) -> Block:
         """Take back an undo; an edit in between ends what can be redone."""
-        return self._step(REDO, Whose(label, user_id, agent_id), By(author, reason), version)
+        return self._step(REDO, label, by, version)
 
     # -- inside
 
     def _edit(
-        self, whose: Whose, edit: Callable[[str], str], verb: str, by: By, version: int | None
+        self, verb: str, label: str, by: Editor, edit: Callable[[str], str], version: int | None
     ) -> Block:
-        def edited(target: Target) -> Change:
-            check_version(target, version)
-            return Change(replace(target.content, value=edit(target.content.value)))
+        def edited(target: Target) -> EditResult:
+            return EditResult(replace(target.content, value=edit(target.content.value)))
 
-        return self._pen.write(self._finder.seen, whose, edited, verb, by)
+        return self._write(verb, label, by, edited, version=version)
 
-    def _step(self, verb: str, whose: Whose, by: By, wanted: int | None) -> Block:
-        def stepped(target: Target) -> Change:
-            check_version(target, wanted)
+    def _step(self, verb: str, label: str, by: Editor, version: int | None) -> Block:
+        def stepped(target: Target) -> EditResult:
             editions = self._finder.editions(target)
-            here = place(Step(one.version, one.verb, one.value.get("shows")) for one in editions)
-            version = here.undo if verb == UNDO else here.redo
-            if version is None:
+            here = place(
+                EditStep(one.version, one.verb, one.value.get("shows")) for one in editions
+            )
+            to = here.undo if verb == UNDO else here.redo
+            if to is None:
                 raise InvalidInput(
-                    f"There is nothing to {verb} in the block {whose.label!r}; history shows "
-                    "its changes."
+                    f"There is nothing to {verb} in the block {label!r}; history shows its changes."
                 )
-            return Change(content_at(whose.label, editions, version), version)
+            return EditResult(content_at(label, editions, to), to)
 
-        return self._pen.write(self._finder.traced, whose, stepped, verb, by)
+        return self._write(verb, label, by, stepped, find=self._finder.traced, version=version)
 
-    def _erase(self, target: Target, whose: Whose) -> None:
-        if not target.version:
-            raise _unwritten(target)
-        check_own(target, whose)
-        check_free(target)
-        self._store.put(self._tenant, [Discard(address=target.address)])
+    def _write(
+        self,
+        verb: str,
+        label: str,
+        by: Editor,
+        change: Callable[[Target], EditResult],
+        *,
+        find: Callable[[BlockKey], Target] | None = None,
+        version: int | None = None,
+        frees: bool = False,
+    ) -> Block:
+        """Find, change and put; when somebody was faster, again on what they made of it.
+
+        The block as it then stands; a change that changes nothing writes nothing. Who names a user
+        changes only blocks of that user. Only what `frees` a read-only block may change one.
+        """
+        key = _key(label, by)
+        author = validation.label_of("author", by.get("author"))
+        reason = validation.label_of("reason", by.get("reason"))
+        for lost in range(TRIES):
+            target = (find or self._finder.seen)(key)
+            check_own(target, key)
+            if not frees:
+                check_free(target)
+            check_version(target, version)
+            made = change(target)
+            if target.seen and made.shows is None and made.content == target.content:
+                return target.block
+            try:
+                return target._replace(document=self._put(target, made, verb, author, reason)).block
+            except Conflict:
+                self._pause(lost)
+        raise Conflict(f"The block {label!r} is changed by others all the time; try again.")
+
+    def _put(
+        self, target: Target, made: EditResult, verb: str, author: str | None, reason: str | None
+    ) -> Document:
+        if not made.content.deleted:
+            check_fits(target.address.name, made.content.value, made.content.limit)
+        put = Put(
+            address=target.address,
+            value=stored(made.content, made.shows),
+            at=self._clock.now(),
+            verb=verb,
+            author=author,
+            reason=reason,
+            expected=target.version,
+            keep=True,
+        )
+        return self._store.put(self._tenant, [put])[0]
+
+
+def _key(label: str, whose: Owner) -> BlockKey:
+    return BlockKey(label, whose.get("user_id"), whose.get("agent_id"))
+
+
+def check_own(target: Target, key: BlockKey) -> None:
+    """Refuse to change for one user a block that all users share."""
+    if target.address.user_id != key.user_id:
+        raise InvalidInput(
+            f"The block {target.address.name!r} is shared by all users; name no user to change it "
+            "for everybody, or make one of this user's own with create."
+        )
+
+
+def check_free(target: Target) -> None:
+    """Refuse to change a block that is read-only."""
+    if target.content.read_only:
+        raise InvalidInput(
+            f"The block {target.address.name!r} is read-only; switch read_only off with configure "
+            "first."
+        )
 
 
 def check_version(target: Target, version: int | None) -> None:
@@ -390,25 +400,25 @@ def check_version(target: Target, version: int | None) -> None:
 
 def earlier_of(**moments: datetime | None) -> datetime | None:
     """The earlier of these moments, None if none is given."""
-    given = (accept.moment_of(name, at) for name, at in moments.items() if at is not None)
+    given = (validation.moment_of(name, at) for name, at in moments.items() if at is not None)
     return min(given, default=None)
 
 
 def value_of(what: str, value: object) -> str:
     """A text that can be stored; it may be empty."""
     blank = isinstance(value, str) and not value.strip()
-    return str(value) if blank else accept.text_of(what, value)
+    return str(value) if blank else validation.text_of(what, value)
 
 
 def description_of(value: object) -> str:
     """A short text that may be empty."""
-    return "" if value == "" else accept.text_of("description", value, accept.MAX_LABEL)
+    return "" if value == "" else validation.text_of("description", value, validation.MAX_LABEL)
 
 
-def _removed(target: Target) -> Change:
+def _removed(target: Target) -> EditResult:
     if not target.seen:
         raise _unwritten(target)
-    return Change(GONE)
+    return EditResult(GONE)
 
 
 def _unwritten(target: Target) -> NotFound:

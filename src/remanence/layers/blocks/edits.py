@@ -1,8 +1,15 @@
-"""What an edit makes of a block's text. Pure: whoever loses a race reads again and edits again."""
+"""What an edit makes of a block: its text, and the version that undo and redo show."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import NamedTuple
+
 from remanence.errors import InvalidInput
+from remanence.layers.blocks.documents import Content
+
+UNDO = "undo"
+REDO = "redo"
 
 
 def appended(value: str, text: str) -> str:
@@ -57,3 +64,42 @@ def _occurrences(value: str, old: str) -> int:
     while at >= 0:
         times, at = times + 1, value.find(old, at + 1)
     return times
+
+
+class EditStep(NamedTuple):
+    """What undo and redo need of an edition; `shows` is the version that one of them went to."""
+
+    version: int
+    verb: str
+    shows: int | None
+
+
+class UndoPlace(NamedTuple):
+    """Where undo and redo lead from here; None where there is nothing that way."""
+
+    undo: int | None
+    redo: int | None
+
+
+def place(steps: Iterable[EditStep]) -> UndoPlace:
+    """Where a block stands after these editions, oldest first.
+
+    The line of versions begins with 0, no block at all. An edit cuts off what was undone.
+    """
+    line, at = [0], 0
+    for step in steps:
+        if step.verb in (UNDO, REDO) and step.shows in line:
+            at = line.index(step.shows)
+        else:
+            line[at + 1 :] = [step.version]
+            at += 1
+    return UndoPlace(
+        undo=line[at - 1] if at else None, redo=line[at + 1] if at + 1 < len(line) else None
+    )
+
+
+class EditResult(NamedTuple):
+    """What an edit makes of a block; `shows` is the version that an undo or redo went to."""
+
+    content: Content
+    shows: int | None = None

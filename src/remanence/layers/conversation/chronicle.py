@@ -1,28 +1,209 @@
-"""The summaries of a user's days, weeks and months, over all conversations."""
+"""The summaries of a user's days, weeks and months, and what is worth one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import suppress
-from datetime import date, tzinfo
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import partial
 
 from remanence.errors import Conflict, NotFound
-from remanence.layers.conversation.daybook import Daybook
-from remanence.layers.conversation.deriving import Deriving
-from remanence.layers.conversation.gaps import held_by
-from remanence.layers.conversation.making import Summarise, digest_of, drafted, name_at, told
-from remanence.layers.conversation.periods import bounds, days_of, name_of
+from remanence.language.cues import importance_reasons
+from remanence.layers.conversation.derivation import (
+    Summarise,
+    SummaryDerivation,
+    digest_of,
+    drafted,
+    name_at,
+    told,
+)
+from remanence.layers.conversation.periods import bounds, days_of, name_of, parts_of
 from remanence.layers.conversation.summaries import Summaries
-from remanence.layers.conversation.thread import Thread, level_in
+from remanence.layers.conversation.thread import Thread, held_by, level_in
+from remanence.memories.lineage import sources_of
+from remanence.memories.messages import says_nothing
+from remanence.memories.zones import Zones
 from remanence.model.conversation import Level
 from remanence.model.filter import Compare, Filter
-from remanence.model.memory import MemoryRecord
-from remanence.ports.store import Store
-from remanence.remember.zones import Zones
+from remanence.model.memory import Kind, MemoryRecord, State, level_of
+from remanence.model.ports.store import Store, Trait
+from remanence.model.zones import placed
+
+ENOUGH = 4  # messages in a day
+LENGTHY = 80  # characters: with one such message, those of two conversations are enough
+PARTS = 2  # less than that tells a day, a week or a month already
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Standing = Callable[[Level, date], MemoryRecord | None]
 
 TRIES = 5
 OF = "of"  # in a summary's metadata: what it was made of, as a digest
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """What was said on a day: segments that lie in it, and the messages that are in none of those.
+
+    `coming` are segments that would be written before the day is told, by their messages.
+    """
+
+    messages: Sequence[MemoryRecord] = ()
+    segments: Sequence[MemoryRecord] = ()
+    rest: Sequence[MemoryRecord] = ()
+    coming: Sequence[Sequence[MemoryRecord]] = ()
+
+    @property
+    def parts(self) -> list[MemoryRecord]:
+        """All of it, in order of time."""
+        return sorted([*self.segments, *self.rest], key=lambda one: (one.happened_at, one.id))
+
+    @property
+    def enough(self) -> bool:
+        """Whether it is worth telling; small talk alone never is."""
+        said = [message for message in self.messages if tells(message)]
+        sessions = {message.session_id for message in said}
+        long = any(len(message.text) >= LENGTHY for message in said)
+        return may_tell(len(self.messages), len(sessions), long=long) and len(said) >= PARTS
+
+    @property
+    def untold(self) -> bool:
+        """Whether it is worth telling, and more than one segment tells."""
+        if not self.enough:
+            return False
+        segments = sum(not _silent(segment) for segment in self.segments)
+        coming = sum(not all(map(_silent, run)) for run in self.coming)
+        return segments + coming + sum(map(tells, self.rest)) >= PARTS
+
+
+class Daybook:
+    """Looks at a thread's days in a zone, each once; only at those in `among`, if given."""
+
+    def __init__(
+        self,
+        store: Store,
+        thread: Thread,
+        standing: Standing,
+        *,
+        zone: tzinfo = UTC,
+        among: Container[date] | None = None,
+        coming: Sequence[Sequence[MemoryRecord]] = (),
+    ) -> None:
+        self._store = store
+        self._thread = thread
+        self._standing = standing
+        self._zone = zone
+        self._among = among
+        self._coming = coming
+        self._read: dict[date, Spoken] = {}
+
+    def spoken(self, day: date) -> Spoken:
+        """What was said on the day."""
+        if self._among is not None and day not in self._among:
+            return Spoken()
+        if day not in self._read:
+            self._read[day] = self._spoken(day)
+        return self._read[day]
+
+    def worth(self, level: Level, day: date) -> bool:
+        """Whether the period that holds the day should have a summary of its own.
+
+        A week needs two days that are told of, a month that and two parts.
+        """
+        if level is Level.DAY:
+            return self.spoken(day).untold
+        told = sum(map(self._told, days_of(level, day)))
+        if told < PARTS or level is Level.WEEK:
+            return told >= PARTS
+        parts = self.parts(level, day)
+        return sum(kind is Level.WEEK or self._told(one) for kind, one in parts) >= PARTS
+
+    def has(self, level: Level, day: date) -> bool:
+        """Whether the period has a summary, or should have."""
+        return self._standing(level, day) is not None or self.worth(level, day)
+
+    def parts(self, level: Level, day: date) -> list[tuple[Level, date]]:
+        """What a week or month is told from: its days; where a week has a summary, that."""
+        if level is not Level.MONTH:
+            return [(Level.DAY, one) for one in days_of(level, day)]
+        found: list[tuple[Level, date]] = []
+        for kind, first in parts_of(day):
+            split = kind is Level.WEEK and not self.has(kind, first)
+            found += self.parts(kind, first) if split else [(kind, first)]
+        return found
+
+    def _told(self, day: date) -> bool:
+        return self._standing(Level.DAY, day) is not None or self.spoken(day).enough
+
+    def _spoken(self, day: date) -> Spoken:
+        start, end = bounds(day, self._zone)
+        within = (
+            Compare("happened_at", "gte", start, field=True),
+            Compare("happened_at", "lt", end, field=True),
+        )
+        segments = [
+            segment
+            for segment in self._thread.summaries(Level.SEGMENT, *within)
+            if str(segment.metadata.get("from")) >= start.isoformat()
+        ]
+        coming = [run for run in self._coming if all(start <= m.happened_at < end for m in run)]
+        covered = {m.id for segment in segments for m in sources_of(self._store, segment)}
+        covered |= {message.id for run in coming for message in run}
+        messages = list(self._thread.messages(start, end))
+        rest = [message for message in messages if message.id not in covered]
+        return Spoken(messages, segments, rest, coming)
+
+
+class Diary:
+    """How many messages stand of each of a user's days, and which days may be worth telling.
+
+    Those count that the thread, at its level of trust, tells of. Read from traits alone: a day
+    that is no candidate need not be looked at.
+    """
+
+    def __init__(self, store: Store, partition: int, thread: Thread, zone: tzinfo = UTC) -> None:
+        self.zone = zone
+        self.said = Counter[date]()
+        self.own = set[date]()  # with something of the very level, which no other tells
+        sessions: dict[date, set[str | None]] = {}
+        long: set[date] = set()
+        for trait in messages_of(store, partition):
+            if not thread.tells(trait.trust):
+                continue
+            day = placed(_EPOCH + timedelta(microseconds=trait.happened), zone).date()
+            self.said[day] += 1
+            self.own |= {day} if level_of(trait.trust) == thread.level else set()
+            sessions.setdefault(day, set()).add(trait.session)
+            long |= {day} if trait.characters >= LENGTHY else set()
+        self.candidates = frozenset(
+            day
+            for day, count in self.said.items()
+            if may_tell(count, len(sessions[day]), long=day in long)
+        )
+
+
+def messages_of(store: Store, partition: int) -> Iterator[Trait]:
+    """The messages of a partition that stand."""
+    for trait in store.recall.traits(partition):
+        if trait.kind == Kind.MESSAGE and trait.state == State.ACTIVE:
+            yield trait
+
+
+def may_tell(messages: int, sessions: int, *, long: bool) -> bool:
+    """Whether so much may be worth telling; `long` says that one of the messages is of length."""
+    return messages >= ENOUGH or (sessions > 1 and long)
+
+
+def tells(message: MemoryRecord) -> bool:
+    """Whether a message is more than small talk, a bare tool call, or about memory itself."""
+    reasons = importance_reasons(message.text)
+    return not _silent(message) and not any(reason == "small talk" for reason, _ in reasons)
+
+
+def _silent(record: MemoryRecord) -> bool:
+    return says_nothing(record.text, record.metadata)
 
 
 class Chronicle:
@@ -37,7 +218,7 @@ class Chronicle:
     def __init__(
         self,
         store: Store,
-        deriving: Deriving,
+        deriving: SummaryDerivation,
         summaries: Summaries,
         extract: Summarise,
         zones: Zones,

@@ -6,40 +6,36 @@ import builtins
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
-from functools import partial
+from functools import partial, partialmethod
 from typing import Any
 from uuid import UUID
 
-from remanence.clock import Clock
 from remanence.errors import InvalidInput, NotFound, RemanenceError
-from remanence.layers.conversation.asked import day_of, is_id, named, size_of
-from remanence.layers.conversation.chat import tokens_of
+from remanence.language.summary import summarise
 from remanence.layers.conversation.chronicle import Chronicle
-from remanence.layers.conversation.deriving import Deriving
-from remanence.layers.conversation.described import Descriptions, conversation_of
-from remanence.layers.conversation.making import Summarise
-from remanence.layers.conversation.periods import bounds, days_of, name_of
+from remanence.layers.conversation.derivation import Summarise, SummaryDerivation
+from remanence.layers.conversation.description import Descriptions, conversation_of, named
+from remanence.layers.conversation.periods import bounds, day_of, days_of, name_of
 from remanence.layers.conversation.summaries import Summaries
 from remanence.layers.conversation.thread import Thread, told_from
-from remanence.layers.conversation.window import beside, fitted
-from remanence.layers.erasing import erase_copies
-from remanence.model import accept
+from remanence.layers.conversation.window import beside, fitted, tokens_of
+from remanence.layers.erasure.documents import erase_copies
+from remanence.memories.draft import fields_of, provenance, record_of
+from remanence.memories.merges import bring_back
+from remanence.memories.messages import message_of
+from remanence.memories.removal import remove
+from remanence.memories.writer import Writer
+from remanence.memories.zones import Zones
+from remanence.model import validation
+from remanence.model.clock import Clock
 from remanence.model.conversation import Conversation, Level, Window
 from remanence.model.document import Address, Shelf
 from remanence.model.hit import Hits
 from remanence.model.memory import HALF, Kind, MemoryRecord, level_of, unit_interval
-from remanence.model.query import MAX_LIMIT, check_limit
+from remanence.model.ports.language_model import LanguageModel
+from remanence.model.ports.store import Store
+from remanence.model.query import MAX_LIMIT, check_limit, check_offset
 from remanence.model.scope import Reach
-from remanence.ports.language_model import LanguageModel
-from remanence.ports.store import Store
-from remanence.remember.archiving import put_away
-from remanence.remember.draft import fields_of, provenance, record_of
-from remanence.remember.messages import message_of
-from remanence.remember.removing import remove
-from remanence.remember.unmerging import bring_back
-from remanence.remember.writer import Writer
-from remanence.remember.zones import Zones
-from remanence.text.summary import summarise
 
 WITHIN = ("everywhere", "conversation", "window")
 SPOKEN = (Kind.MESSAGE, Kind.SUMMARY)
@@ -87,11 +83,11 @@ class Conversations:
         self._forgotten = forgotten
         self._min_trust = min_trust
         self._erase = erase or partial(remove, store, clock, alone=True)
-        self._described = Descriptions(store, tenant, clock)
-        deriving = Deriving(store, writer, clock, new_id)
-        self.zones = zones or Zones(store)
+        self._described = Descriptions(store.documents, tenant, clock)
+        deriving = SummaryDerivation(store, writer, clock, new_id)
+        self.zones = zones or Zones(store.documents)
         self._summaries = Summaries(store, deriving, model, extract, self.zones)
-        self._chronicle = Chronicle(store, deriving, self._summaries, extract, self.zones)
+        self.chronicle = Chronicle(store, deriving, self._summaries, extract, self.zones)
 
     # -- say
 
@@ -108,17 +104,11 @@ class Conversations:
         quarantined: bool = False,
         idempotency_key: str | None = None,
     ) -> builtins.list[MemoryRecord]:
-        """Add messages at the end of a conversation, together or not at all; durable on return.
-
-        Each is {"role", "content"} and optionally "name", "at", "id", "metadata", "tool_calls",
-        "tool_call_id". What memory itself had put into a prompt is cut out, and a message that
-        was nothing else is passed over. What leaves the window is summarised, without a model.
-        Those that are `quarantined` are not part of the conversation until they are let in.
-        """
+        """Add messages at the end of a conversation, together or not at all; durable on return."""
         shared: dict[str, Any] = {"user_id": user_id, "agent_id": agent_id}
         shared |= {"session_id": named(session_id), "source": source, "trust": trust}
         shared |= provenance(actor, quarantined)
-        given = accept.several("messages", messages)
+        given = validation.several("messages", messages)
         read = [message_of(message, n, tools=True) for n, message in enumerate(given)]
         fields = [shared | fields_of(message) for message in read if message is not None]
         records = [self._record(each) for each in fields]
@@ -146,7 +136,7 @@ class Conversations:
 
     def get(self, session_id: str, *, user_id: str | None = None) -> Conversation:
         """The conversation; `NotFound` if nothing was said in it and nobody described it."""
-        spans = self._store.spans(self._thread(session_id, user_id).reach, limit=1)
+        spans = self._store.archive.spans(self._thread(session_id, user_id).reach, limit=1)
         described = self._described.of([(session_id, user_id)])
         if not spans and not described:
             raise NotFound(
@@ -166,10 +156,9 @@ class Conversations:
     ) -> builtins.list[Conversation]:
         """Conversations with messages in them, the one last spoken in first."""
         check_limit(limit)
-        if isinstance(offset, bool) or not isinstance(offset, int) or not 0 <= offset < 2**63:
-            raise InvalidInput(f"offset must be a whole number, 0 or more; got {offset!r}.")
+        check_offset(offset)
         reach = Reach(tenant=self._tenant, user_id=user_id, all_users=all_users)
-        spans = self._store.spans(reach, limit=limit, offset=offset)
+        spans = self._store.archive.spans(reach, limit=limit, offset=offset)
         described = self._described.of([(span.session_id, span.user_id) for span in spans])
         return [
             conversation_of(*whose, span, described.get(whose))
@@ -185,15 +174,12 @@ class Conversations:
         limit: int = 100,
         before: str | datetime | None = None,
     ) -> builtins.list[MemoryRecord]:
-        """The last `limit` messages, oldest first; with `before`, those before a message or moment.
-
-        A message is named by its id, a moment is a datetime or ISO 8601.
-        """
+        """The last `limit` messages, oldest first; or the last `before` a message or moment."""
         check_limit(limit)
         thread = self._thread(session_id, user_id)
-        if isinstance(before, str) and is_id(before):
+        if isinstance(before, str) and _is_id(before):
             return thread.before(self._message(before, thread), limit)
-        moment = None if before is None else accept.moment_of("before", before)
+        moment = None if before is None else validation.moment_of("before", before)
         return thread.newest(limit, moment)
 
     def window(
@@ -205,13 +191,7 @@ class Conversations:
         max_tokens: int | None = None,
         min_trust: float | None = None,
     ) -> Window:
-        """The short-term window: the newest messages that fit, whole, oldest first.
-
-        What an agent's tools did to memory itself is no part of it. The newest half of the tokens
-        stays without exception, of what is older the least important go first, and a tool's answer
-        goes with its call. The newest message is always in. What is trusted less than by half has
-        only the room that the others leave; with `min_trust`, what is trusted less is not there.
-        """
+        """The short-term window: the newest messages that fit, whole, oldest first."""
         thread = self._thread(session_id, user_id, min_trust)
         kept = self._fitted(thread, max_messages, max_tokens)
         return Window(
@@ -234,10 +214,7 @@ class Conversations:
         until: datetime | None = None,
         min_trust: float | None = None,
     ) -> Hits:
-        """Messages and summaries that answer best: in all conversations, in one, or its window.
-
-        `everywhere` looks in every conversation of the user, whatever `session_id` is.
-        """
+        """Messages and summaries that answer best: in all conversations, in one, or its window."""
         if within not in WITHIN:
             raise InvalidInput(f"within must be one of {', '.join(WITHIN)}; got {within!r:.40}.")
         asked: dict[str, Any] = {"user_id": user_id, "agent_id": agent_id, "until": until}
@@ -256,12 +233,7 @@ class Conversations:
     def summarise(
         self, session_id: str, *, user_id: str | None = None, refine: bool = True
     ) -> builtins.list[MemoryRecord]:
-        """Summarise all that has left the window and is in no summary yet; what was written.
-
-        Each level of trust has its own summaries, which what is trusted less does not touch. With
-        `refine` and a language model, the model writes the summaries anew; where it fails, the
-        extracted ones stand.
-        """
+        """Summarise all that has left the window and is in no summary yet; what was written."""
         thread = self._thread(session_id, user_id)
         made: dict[str, MemoryRecord] = {}
         for level in thread.levels():
@@ -271,109 +243,53 @@ class Conversations:
     def summary(
         self, session_id: str, *, user_id: str | None = None, min_trust: float | None = None
     ) -> str:
-        """What was said before the window, in short; `""` if all of it is in the window.
-
-        With `min_trust` it is as if nothing that is trusted less had been said.
-        """
+        """What was said before the window, in short; `""` if all of it is in the window."""
         return self._summaries.told(self._thread(session_id, user_id, min_trust))
 
-    def day(
-        self,
-        day: date | str,
-        *,
-        user_id: str | None = None,
-        agent_id: str | None = None,
-        refine: bool = True,
-        min_trust: float | None = None,
-    ) -> MemoryRecord:
-        """The summary of a user's day (in UTC) over all conversations, made when asked for.
-
-        `NotFound` if nothing was said on that day. What is trusted less than by half, or than
-        `min_trust`, is told only where there is nothing else.
-        """
-        return self._tell(Level.DAY, day, user_id, agent_id, refine, min_trust)
-
-    def week(
-        self,
-        day: date | str,
-        *,
-        user_id: str | None = None,
-        agent_id: str | None = None,
-        refine: bool = True,
-        min_trust: float | None = None,
-    ) -> MemoryRecord:
-        """The summary of the week (Monday to Sunday, in UTC) that holds the day, from its days.
-
-        `NotFound` if nothing was said in that week. As with `day`, trust decides what is told.
-        """
-        return self._tell(Level.WEEK, day, user_id, agent_id, refine, min_trust)
-
-    def month(
-        self,
-        day: date | str,
-        *,
-        user_id: str | None = None,
-        agent_id: str | None = None,
-        refine: bool = True,
-        min_trust: float | None = None,
-    ) -> MemoryRecord:
-        """The summary of the month (in UTC) that holds the day, from its weeks and days.
-
-        `NotFound` if nothing was said in that month. As with `day`, trust decides what is told.
-        """
-        return self._tell(Level.MONTH, day, user_id, agent_id, refine, min_trust)
-
-    @property
-    def chronicle(self) -> Chronicle:
-        """Whatever makes the summaries of days, weeks and months."""
-        return self._chronicle
-
-    def forget(
-        self, session_id: str, *, user_id: str | None = None, erase: bool = False
-    ) -> builtins.list[MemoryRecord]:
-        """Forget a conversation: its messages, summaries and description; gives what is forgotten.
-
-        They are archived, or with `erase=True` removed for good. What was merged into them from
-        other conversations is active again.
-        """
-        thread = self._thread(session_id, user_id)
-        records = thread.everything(any_state=accept.truth_of("erase", erase))
-        if erase:
-            back = bring_back(self._store, self._clock, records)
-            self._erase(records)
-        else:
-            back = put_away(self._store, self._writer, self._clock, records, alone=True)
-        self._described.discard(session_id, user_id)
-        if erase:
-            note = Address(shelf=Shelf.CONVERSATION, name=session_id, user_id=user_id)
-            erase_copies(self._store, self._tenant, [note])
-        if self._forgotten is not None:
-            self._forgotten([*records, *back], erase)
-        return records
-
-    # -- inside
-
-    def _tell(
+    def _period(
         self,
         level: Level,
-        day: object,
-        user_id: str | None,
-        agent_id: str | None,
-        refine: bool,
-        min_trust: float | None,
+        day: date | str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        refine: bool = True,
+        min_trust: float | None = None,
     ) -> MemoryRecord:
-        reach = Reach(
-            tenant=self._tenant,
-            user_id=user_id,
-            agent_id=agent_id,
-            min_trust=self._least(min_trust),
-        )
+        """The summary of the user's day, week or month that holds the day, made when asked for."""
+        least = self._least(min_trust)
+        reach = Reach(tenant=self._tenant, user_id=user_id, agent_id=agent_id, min_trust=least)
         whole, wanted = Thread(self._store, reach), day_of(day)
         days = days_of(level, wanted)
         levels = told_from(whole.levels(bounds(days[0])[0], bounds(days[-1])[1]))
         if not levels:
             raise NotFound(f"Nothing was said in {name_of(level, wanted)}: there is no summary.")
-        return self._chronicle.tell(whole.at(levels[0]), level, wanted, refine=refine)
+        return self.chronicle.tell(whole.at(levels[0]), level, wanted, refine=refine)
+
+    day = partialmethod(_period, Level.DAY)
+    week = partialmethod(_period, Level.WEEK)
+    month = partialmethod(_period, Level.MONTH)
+
+    def forget(
+        self, session_id: str, *, user_id: str | None = None, erase: bool = False
+    ) -> builtins.list[MemoryRecord]:
+        """Forget messages, summaries and description of a conversation; gives what is forgotten."""
+        thread = self._thread(session_id, user_id)
+        records = thread.everything(any_state=validation.truth_of("erase", erase))
+        if erase:
+            back = bring_back(self._store, self._clock, records)
+            self._erase(records)
+        else:
+            back = self._writer.put_away(records, alone=True)
+        self._described.discard(session_id, user_id)
+        if erase:
+            note = Address(shelf=Shelf.CONVERSATION, name=session_id, user_id=user_id)
+            erase_copies(self._store.documents, self._tenant, [note])
+        if self._forgotten is not None:
+            self._forgotten([*records, *back], erase)
+        return records
+
+    # -- inside
 
     def _record(self, fields: Mapping[str, Any]) -> MemoryRecord:
         now = self._clock.now()
@@ -435,8 +351,8 @@ class Conversations:
     def _fitted(
         self, thread: Thread, max_messages: int | None = None, max_tokens: int | None = None
     ) -> builtins.list[MemoryRecord]:
-        messages = size_of("max_messages", max_messages, self._sizes[0])
-        tokens = size_of("max_tokens", max_tokens, self._sizes[1])
+        messages = _size_of("max_messages", max_messages, self._sizes[0])
+        tokens = _size_of("max_tokens", max_tokens, self._sizes[1])
         most = min(messages + CALLS_BEFORE, MAX_LIMIT)
         trusted = thread.above(HALF).spoken(most)
         kept = fitted(trusted, messages, tokens)
@@ -457,7 +373,7 @@ class Conversations:
             self._search(query, **asked)  # finds nothing here, but says what is wrong
             return Hits()
         start = min(record.happened_at for record in kept.values())
-        since = asked["since"] and accept.moment_of("since", asked["since"])
+        since = asked["since"] and validation.moment_of("since", asked["since"])
         others = max(0, thread.count(start) - len(kept))
         most = min(asked["limit"] + others, MAX_LIMIT)
         found = self._search(
@@ -468,11 +384,22 @@ class Conversations:
         return Hits(hits, understood=found.understood, degraded=found.degraded)
 
     def _message(self, id: str, thread: Thread) -> MemoryRecord:
-        found = self._store.get(self._tenant, [accept.id_of(id)])
+        found = self._store.archive.get(self._tenant, [validation.id_of(id)])
         for record in found:
             if (record.user_id, record.session_id) == (
                 thread.reach.user_id,
                 thread.reach.session_id,
             ):
                 return record
-        raise accept.missing(id)
+        raise validation.missing(id)
+
+
+def _size_of(what: str, given: int | None, usual: int) -> int:
+    return usual if given is None else validation.whole_of(what, given, 1, 10_000_000)
+
+
+def _is_id(text: str) -> bool:
+    try:
+        return str(UUID(text)) == text.lower()
+    except ValueError:
+        return False

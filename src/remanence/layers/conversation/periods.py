@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
+from remanence.errors import InvalidInput
 from remanence.model.conversation import Level
+from remanence.model.validation import local_moment_of
 
 # Levels that sum up a time, and the names under which a summary's metadata says which.
 DAY = timedelta(days=1)
@@ -22,6 +24,18 @@ def name_of(level: Level, day: date) -> str:
         year, week, _ = day.isocalendar()
         return f"{year:04}-W{week:02}"
     return f"{day.year:04}-{day.month:02}" if level is Level.MONTH else day.isoformat()
+
+
+def day_of(day: object) -> date:
+    """The day meant by a date, a moment or a text like 2026-03-01."""
+    if isinstance(day, datetime):
+        return local_moment_of("day", day).date()
+    if isinstance(day, date):
+        return day
+    try:
+        return date.fromisoformat(day if isinstance(day, str) else "")
+    except ValueError:
+        raise InvalidInput(f"day must be a date like 2026-03-01; got {str(day)[:40]!r}.") from None
 
 
 def days_of(level: Level, day: date) -> list[date]:

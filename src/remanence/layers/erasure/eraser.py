@@ -2,34 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import TypeAlias
 from uuid import UUID
 
-from remanence import deadline
-from remanence.clock import Clock
 from remanence.errors import Conflict, Stopped
-from remanence.layers.erasing import erase_documents
-from remanence.layers.erasure.closure import Account, left_of
-from remanence.layers.erasure.receipts import begun, shelving, signed
-from remanence.layers.erasure.tombstones import Tombstones
+from remanence.layers.erasure.documents import erase_documents
+from remanence.layers.erasure.receipts import Tombstones, begun, shelving, signed
 from remanence.layers.sessions import Sessions
-from remanence.model.document import Discard, Shelf
-from remanence.model.erasure import Asked, By, Erasure, Forgotten, Stage
+from remanence.memories.removal import remove
+from remanence.model import deadline
+from remanence.model.clock import Clock
+from remanence.model.document import Discard, Shelf, Shelving
+from remanence.model.erasure import By, Erasure, ErasureRequest, Forgotten, Stage
 from remanence.model.filter import Compare, Filter
 from remanence.model.memory import MemoryRecord
+from remanence.model.ports.store import Store
 from remanence.model.scope import Reach
-from remanence.ports.store import Store
-from remanence.remember.removing import remove
+
+PAGE = 1_000
+UNMERGED = "unmerged"  # in a receipt's counts: what had been merged into it and came back
 
 ANSWERS = 1_000
 LOOKS = 20  # at a scope that others fill while it is erased
 Clean: TypeAlias = Callable[[Collection[Reach]], Sequence[str]]
 Look: TypeAlias = Callable[[], Sequence[MemoryRecord]]
 Unlearn: TypeAlias = Callable[[Sequence[str]], Mapping[str, int]]
+
+
+def left_of(store: Store, receipt: Erasure) -> list[MemoryRecord]:
+    """What a store still has of the memories that an erasure took, or was to take.
+
+    By scope these are also the memories in it that were made before the erasure.
+    """
+    found = {record.id: record for record in _by_id(store, receipt)}
+    if receipt.asked.by is By.SCOPE:
+        found |= {record.id: record for record in _in_scope(store, receipt)}
+    return list(found.values())
+
+
+class ErasureTally:
+    """What has gone so far: told in the same transaction in which it goes."""
+
+    def __init__(self, store: Store, receipt: Erasure) -> None:
+        self.receipt = receipt
+        self.gone: dict[str, MemoryRecord] = {}
+        self.back: dict[str, MemoryRecord] = {}
+        self._next = receipt, self.gone, self.back
+        self._store = store
+        self._asked: set[str] = set()
+
+    def ask(self, records: Sequence[MemoryRecord]) -> None:
+        """These are asked for; what else goes was derived from them or merged into them."""
+        self._asked |= {one.id for one in records}
+
+    def told(
+        self,
+        records: Sequence[MemoryRecord],
+        derived: Sequence[MemoryRecord],
+        merged: Sequence[MemoryRecord],
+        back: Sequence[MemoryRecord],
+    ) -> Sequence[Shelving]:
+        """The receipt as it will be once these are gone, or back, too; each is counted once."""
+        counts = Counter(self.receipt.counts)
+        known = {*self.receipt.ids, *self.gone}
+        new = [one for one in (*records, *derived, *merged) if one.id not in known]
+        into = {one.id for one in merged}
+        counts.update(self._part(one.id, into) for one in new)
+        counts.update(UNMERGED for one in back if one.id not in self.back)
+        counts.update(self._store.archive.holdings(self.receipt.tenant, [one.id for one in new]))
+        ids = (*self.receipt.ids, *(one.id for one in new))
+        receipt = signed(self._store, replace(self.receipt, ids=ids, counts=dict(counts)))
+        self._next = (
+            receipt,
+            self.gone | {one.id: one for one in new},
+            self.back | {one.id: one for one in back},
+        )
+        return shelving(receipt)
+
+    def done(self) -> None:
+        """They are gone."""
+        self.receipt, self.gone, self.back = self._next
+
+    def add(self, **counts: int) -> None:
+        """Count what went besides memories."""
+        self.receipt = replace(
+            self.receipt, counts=dict(Counter(self.receipt.counts) + Counter(counts))
+        )
+
+    def _part(self, id: str, merged: set[str]) -> str:
+        return "memories" if id in self._asked else "merged" if id in merged else "derived"
+
+
+def _by_id(store: Store, receipt: Erasure) -> Iterator[MemoryRecord]:
+    for at in range(0, len(receipt.ids), PAGE):
+        yield from store.archive.get(receipt.tenant, receipt.ids[at : at + PAGE])
+
+
+def _in_scope(store: Store, receipt: Erasure) -> Iterator[MemoryRecord]:
+    reach = receipt.asked.reach(receipt.tenant)
+    made_before = Compare("created_at", "lte", receipt.at, field=True)
+    return store.archive.walk(reach, made_before)
 
 
 def nothing_unlearnt(ids: Sequence[str]) -> Mapping[str, int]:
@@ -70,7 +147,7 @@ class Eraser:
         self._tombstones = tombstones
         self._remains = remains
 
-    def erase(self, look: Look, asked: Asked) -> Forgotten:
+    def erase(self, look: Look, asked: ErasureRequest) -> Forgotten:
         """Erase what `look` finds, and by scope all else that it holds; with the receipt.
 
         By ids, what was merged into them goes along; by filters or scope only what they name goes,
@@ -83,14 +160,14 @@ class Eraser:
         self.settle()
         receipt = self._begun(asked)
         if asked.by is By.IDS:
-            return self._carried_out(receipt, records, _nothing)
+            return self._carried_out(receipt, records, lambda: ())
         if asked.by is By.FILTERS:
             return self._carried_out(receipt, records, look)
-        with self._store.alone(_named(receipt)):
-            self._store.put(self._tenant, shelving(signed(self._store, receipt)))
+        with self._store.upkeep.alone(_named(receipt)):
+            self._store.documents.put(self._tenant, shelving(signed(self._store, receipt)))
             return self._carried_out(receipt, records, look)
 
-    def erase_these(self, records: Sequence[MemoryRecord], asked: Asked) -> Erasure:
+    def erase_these(self, records: Sequence[MemoryRecord], asked: ErasureRequest) -> Erasure:
         """Erase these records, found by filters; the receipt."""
         left = iter([records])
         done = self.erase(lambda: next(left, ()), asked)
@@ -101,14 +178,14 @@ class Eraser:
         """Complete erasures that were cut off; how many."""
         settled = 0
         for receipt in begun(self._store, self._tenant):
-            with self._store.alone(_named(receipt)) as free:
+            with self._store.upkeep.alone(_named(receipt)) as free:
                 if free:
                     look = partial(left_of, self._store, receipt)
                     self._carried_out(receipt, look(), look, until=receipt.at)
                     settled += 1
         return settled
 
-    def _begun(self, asked: Asked) -> Erasure:
+    def _begun(self, asked: ErasureRequest) -> Erasure:
         at = self._clock.now().astimezone(UTC)
         copies = f"Backups, exports and snapshots of the disk made before {at:%Y-%m-%d %H:%M} UTC."
         return Erasure(
@@ -116,10 +193,10 @@ class Eraser:
             at=at,
             tenant=self._tenant,
             asked=asked,
-            store=self._store.kind,
-            identity=self._store.identity,
+            store=self._store.upkeep.kind,
+            identity=self._store.upkeep.identity,
             status=Stage.BEGUN,
-            remains=(*self._store.leftovers, *self._remains, copies),
+            remains=(*self._store.upkeep.leftovers, *self._remains, copies),
         )
 
     def _carried_out(
@@ -129,7 +206,7 @@ class Eraser:
         look: Look,
         until: datetime | None = None,
     ) -> Forgotten:
-        account = Account(self._store, receipt)
+        account = ErasureTally(self._store, receipt)
         try:
             return self._until_nothing_is_left(account, records, look, until)
         except Stopped:
@@ -140,12 +217,12 @@ class Eraser:
 
     def _leave(self, receipt: Erasure) -> None:
         """Called off: the receipt asks no longer for more than what has gone by now."""
-        less = replace(receipt, asked=Asked(by=By.IDS))
-        self._store.put(self._tenant, shelving(signed(self._store, less)))
+        less = replace(receipt, asked=ErasureRequest(by=By.IDS))
+        self._store.documents.put(self._tenant, shelving(signed(self._store, less)))
 
     def _until_nothing_is_left(
         self,
-        account: Account,
+        account: ErasureTally,
         records: Sequence[MemoryRecord],
         look: Look,
         until: datetime | None,
@@ -166,17 +243,17 @@ class Eraser:
         raise Conflict("Others write there faster than it can be erased; hold them back.")
 
     def _remove(
-        self, account: Account, records: Sequence[MemoryRecord], until: datetime | None
+        self, account: ErasureTally, records: Sequence[MemoryRecord], until: datetime | None
     ) -> None:
         asked = account.receipt.asked
         account.ask(records)
         remove(self._store, self._clock, records, account, alone=asked.by is not By.IDS)
-        self._store.renew_dictionaries(self._tenant)  # what a crash left of them
+        self._store.tiers.renew_dictionaries(self._tenant)  # what a crash left of them
         if asked.by is By.SCOPE:
             account.add(**swept(self._store, self._sessions, account.receipt, until))
 
     def _completed(
-        self, account: Account, until: datetime | None, bound: datetime | None
+        self, account: ErasureTally, until: datetime | None, bound: datetime | None
     ) -> Erasure | None:
         """The signed receipt; None if somebody has written to the scope meanwhile."""
         _forget_answers(self._store, self._tenant)
@@ -191,7 +268,7 @@ class Eraser:
         try:
             if self._tombstones is not None:
                 self._tombstones.add(done)
-            self._store.put(self._tenant, shelving(done), vacant=_vacant(done, bound))
+            self._store.documents.put(self._tenant, shelving(done), vacant=_vacant(done, bound))
         except Conflict:
             return None
         return done
@@ -203,16 +280,12 @@ def _forget_answers(store: Store, tenant: str) -> None:
     What is at work meanwhile finds its place gone, and keeps no answer.
     """
     reach = Reach(tenant=tenant)
-    while found := store.shelved(reach, Shelf.ANSWER, limit=ANSWERS):
-        store.put(tenant, [Discard(address=one.address) for one in found])
+    while found := store.documents.shelved(reach, Shelf.ANSWER, limit=ANSWERS):
+        store.documents.put(tenant, [Discard(address=one.address) for one in found])
 
 
 def _made_by(records: Sequence[MemoryRecord], bound: datetime | None) -> Sequence[MemoryRecord]:
     return [one for one in records if bound is None or one.created_at <= bound]
-
-
-def _nothing() -> Sequence[MemoryRecord]:
-    return ()
 
 
 def _vacant(receipt: Erasure, bound: datetime | None) -> tuple[Reach, Filter | None] | None:
@@ -228,27 +301,29 @@ def swept(
 ) -> dict[str, int]:
     """Erase what a scope holds besides memories, up to a moment if one is given; how much."""
     reach = receipt.asked.reach(receipt.tenant)
-    documents = erase_documents(store, sessions, reach, until)
+    documents = erase_documents(store.documents, sessions, reach, until)
     if until is None or not _known_since(store, reach, until):
-        return {"documents": documents, "claims": store.forget_knowledge(reach)}
+        return {"documents": documents, "claims": store.knowledge.forget(reach)}
     return {"documents": documents, "claims": _unknown(store, reach, until)}
 
 
 def _known_since(store: Store, reach: Reach, moment: datetime) -> bool:
-    latest = store.claims(reach, limit=1, newest_first=True)
+    latest = store.knowledge.claims(reach, limit=1, newest_first=True)
     return bool(latest) and latest[0].recorded_at > moment
 
 
 def _unknown(store: Store, reach: Reach, until: datetime) -> int:
     """Erase the claims of a scope that were recorded up to a moment; how many."""
     gone = 0
-    while page := [one for one in store.claims(reach, limit=1_000) if one.recorded_at <= until]:
-        store.unknow(reach.tenant, [one.id for one in page])
+    while page := [
+        one for one in store.knowledge.claims(reach, limit=1_000) if one.recorded_at <= until
+    ]:
+        store.knowledge.unknow(reach.tenant, [one.id for one in page])
         gone += len(page)
     return gone
 
 
-def _reaches(account: Account, until: datetime | None) -> set[Reach]:
+def _reaches(account: ErasureTally, until: datetime | None) -> set[Reach]:
     """Whose partitions were touched; anyone's, where it is not known any more."""
     tenant = account.receipt.tenant
     if until is not None:

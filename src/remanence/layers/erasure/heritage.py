@@ -6,15 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from remanence.clock import Clock
 from remanence.errors import InvalidInput
-from remanence.layers.erasure.closure import left_of
-from remanence.layers.erasure.eraser import swept
-from remanence.layers.erasure.receipts import every, is_known, is_signed, shelving, signed
-from remanence.layers.erasure.tombstones import Tombstones
-from remanence.model.erasure import Asked, By, Erasure, Stage
-from remanence.ports.store import Store
-from remanence.remember.removing import remove
+from remanence.layers.erasure.eraser import left_of, swept
+from remanence.layers.erasure.receipts import (
+    Tombstones,
+    every,
+    is_known,
+    is_signed,
+    shelving,
+    signed,
+)
+from remanence.memories.removal import remove
+from remanence.model.clock import Clock
+from remanence.model.erasure import By, Erasure, ErasureRequest, Stage
+from remanence.model.ports.store import Store
 
 CHUNK = 1_000
 _PROBE = b"whose"
@@ -52,10 +57,10 @@ class Heritage:
         """Read what the old store knows; the function tells whether it removed anything."""
         if old is None:
             return lambda new: self._carried_out(new, [])
-        probe = old.sign(_PROBE)
-        known = [one for tenant in old.tenants() for one in every(old, tenant)]
+        probe = old.upkeep.sign(_PROBE)
+        known = [one for tenant in old.upkeep.tenants() for one in every(old, tenant)]
         return lambda new: self._carried_out(
-            new, known if new.sign(_PROBE) == probe else [_by_ids(new, one) for one in known]
+            new, known if new.upkeep.sign(_PROBE) == probe else [_by_ids(new, one) for one in known]
         )
 
     def _carried_out(self, new: Store, known: Sequence[Erasure]) -> bool:
@@ -93,11 +98,11 @@ class Heritage:
         ids = {id: None for one in receipts for id in one.ids}
         found += sum(self._unlearn(new, tenant, list(ids)).values())
         for one in receipts:
-            new.put(tenant, shelving(one))
+            new.documents.put(tenant, shelving(one))
         return found > 0
 
 
 def _by_ids(new: Store, receipt: Erasure) -> Erasure:
     """A receipt of another store, which knows the same memories by their ids at most."""
-    told = replace(receipt, asked=Asked(by=By.IDS), status=Stage.COMPLETED)
+    told = replace(receipt, asked=ErasureRequest(by=By.IDS), status=Stage.COMPLETED)
     return signed(new, told)

@@ -1,26 +1,32 @@
-"""Receipts of erasures: as documents, as plain values, signed and checked."""
+"""Receipts of erasures: as documents, as plain values, signed and checked, in a file."""
 
 from __future__ import annotations
 
 import builtins
 import hmac
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
-from remanence.errors import InvalidInput, NotFound
-from remanence.model.accept import id_of, moment_of
+from remanence.errors import InvalidInput, NotFound, StoreError
 from remanence.model.document import Address, Discard, Document, Put, Shelf, Shelving
-from remanence.model.erasure import Asked, By, Erasure, Stage
+from remanence.model.erasure import By, Erasure, ErasureRequest, Stage
+from remanence.model.ports.store import Store
 from remanence.model.query import check_limit, check_offset
 from remanence.model.scope import Reach
-from remanence.ports.store import Store
+from remanence.model.system.files import BINARY, read_at
+from remanence.model.system.locks import wait_alone
+from remanence.model.validation import id_of, moment_of
 
 # Whose documents they are: those of no agent are receipts.
 BEGUN = "begun"
 IDS = "ids"
 CHUNK = 20_000  # ids in one document
+
+SUFFIX = ".erasures"
 
 
 class Erasures:
@@ -35,7 +41,7 @@ class Erasures:
         check_limit(limit)
         check_offset(offset)
         cut_off = [] if offset else begun(self._store, self._tenant)
-        shelved = self._store.shelved(
+        shelved = self._store.documents.shelved(
             Reach(tenant=self._tenant), Shelf.ERASURE, agents=[None], limit=limit, offset=offset
         )
         return [*cut_off, *(_whole(self._store, self._tenant, one) for one in shelved)]
@@ -44,13 +50,24 @@ class Erasures:
         """The receipt with this id; `NotFound` if there is none here."""
         wanted = id_of(id)
         for agent in (None, BEGUN):
-            found = self._store.documents(self._tenant, [_address(wanted, agent)])
+            found = self._store.documents.get(self._tenant, [_address(wanted, agent)])
             if found:
                 return _whole(self._store, self._tenant, found[0])
         raise NotFound(f"There is no receipt {wanted} here; `erasures.list()` has those there are.")
 
-    def verify(self, receipt: Erasure | Mapping[str, Any]) -> bool:
-        """Whether this store, or one that it was restored from, gave exactly this receipt."""
+    def verify(self, receipt: Erasure | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> bool:
+        """Whether this store, or one that it was restored from, gave exactly this receipt.
+
+        Several are what `rem erasures get ID --json` writes, with or without its envelope.
+        """
+        if isinstance(receipt, Erasure | Mapping):
+            return self._is_own(receipt)
+        shown = [one["data"] if one.keys() == {"ok", "data"} else one for one in receipt]
+        if not shown:
+            raise InvalidInput("There is no receipt: pass what `rem erasures get ID --json` wrote.")
+        return all(map(self._is_own, shown))
+
+    def _is_own(self, receipt: Erasure | Mapping[str, Any]) -> bool:
         try:
             told = receipt if isinstance(receipt, Erasure) else receipt_of(receipt)
         except InvalidInput:
@@ -63,21 +80,21 @@ def begun(store: Store, tenant: str) -> list[Erasure]:
 
     One that this store has not signed came from elsewhere, and nothing is erased for it.
     """
-    found = store.walk_shelf(Reach(tenant=tenant), Shelf.ERASURE, agents=[BEGUN])
+    found = store.documents.walk_shelf(Reach(tenant=tenant), Shelf.ERASURE, agents=[BEGUN])
     return sorted(_own(store, tenant, list(found)), key=lambda one: one.at, reverse=True)
 
 
 def every(store: Store, tenant: str) -> Iterator[Erasure]:
     """Every receipt of the tenant that the store has signed, completed or not."""
     yield from begun(store, tenant)
-    for one in store.walk_shelf(Reach(tenant=tenant), Shelf.ERASURE, agents=[None]):
+    for one in store.documents.walk_shelf(Reach(tenant=tenant), Shelf.ERASURE, agents=[None]):
         yield from _own(store, tenant, [one])
 
 
 def is_known(store: Store, receipt: Erasure) -> bool:
     """Whether the store knows of that erasure, completed or not."""
     places = [_address(receipt.id), _address(receipt.id, BEGUN)]
-    found = store.documents(receipt.tenant, places)
+    found = store.documents.get(receipt.tenant, places)
     return bool(_own(store, receipt.tenant, found))
 
 
@@ -99,12 +116,12 @@ def shelving(receipt: Erasure) -> list[Shelving]:
 
 def signed(store: Store, receipt: Erasure) -> Erasure:
     """The receipt with the store's signature."""
-    return replace(receipt, signature=store.sign(_canonical(receipt)).hex())
+    return replace(receipt, signature=store.upkeep.sign(_canonical(receipt)).hex())
 
 
 def is_signed(store: Store, receipt: Erasure) -> bool:
     """Whether its signature is the store's."""
-    wanted = store.sign(_canonical(receipt)).hex()
+    wanted = store.upkeep.sign(_canonical(receipt)).hex()
     return receipt.signature is not None and hmac.compare_digest(
         wanted.encode(), receipt.signature.encode()
     )
@@ -124,7 +141,7 @@ def receipt_of(told: Mapping[str, Any]) -> Erasure:
         asked = dict(values.pop("asked"))
         names = tuple(map(_text, asked.pop("filters", ())))
         return Erasure(
-            asked=Asked(**asked | {"by": By(asked["by"]), "filters": names}),
+            asked=ErasureRequest(**asked | {"by": By(asked["by"]), "filters": names}),
             at=moment_of("at", values.pop("at")),
             status=Stage(values.pop("status")),
             ids=tuple(map(_text, values.pop("ids"))),
@@ -146,7 +163,7 @@ def _own(store: Store, tenant: str, documents: Sequence[Document]) -> list[Erasu
 def _whole(store: Store, tenant: str, document: Document) -> Erasure:
     receipt = receipt_of(document.value)
     more = range(1, int(document.value.get("more", 0)) + 1)
-    rest = store.documents(tenant, [_address(f"{receipt.id}.{n}", IDS) for n in more])
+    rest = store.documents.get(tenant, [_address(f"{receipt.id}.{n}", IDS) for n in more])
     ids: Sequence[str] = [id for one in rest for id in one.value["ids"]]
     return replace(receipt, ids=(*receipt.ids, *ids))
 
@@ -174,3 +191,80 @@ def _count(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(value)
     return value
+
+
+class Tombstones:
+    """A line for every erasure, of all tenants; only the owner may read the file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def add(self, receipt: Erasure) -> None:
+        """Write a receipt, for good."""
+        line = json.dumps(told_of(receipt), ensure_ascii=False).encode() + b"\n"
+        try:
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | BINARY, 0o600)
+            try:
+                wait_alone(file)
+                _write(file, line)
+                os.fsync(file)
+            finally:
+                os.close(file)
+        except OSError as error:
+            raise StoreError(
+                f"{self.path} cannot be written ({error}); make room or check its rights, "
+                "then erase again."
+            ) from error
+
+    def read(self) -> list[Erasure]:
+        """Every receipt once, the latest of each id; a line that was cut off is passed over."""
+        return list({receipt.id: receipt for receipt in self._lines()}.values())
+
+    def last(self) -> Erasure | None:
+        """The receipt that was written last."""
+        lines = self._content().splitlines()
+        return next((one for one in map(_parsed, reversed(lines)) if one is not None), None)
+
+    def _lines(self) -> Iterator[Erasure]:
+        parsed = map(_parsed, self._content().splitlines())
+        return (one for one in parsed if one is not None)
+
+    def _content(self) -> bytes:
+        try:
+            return self.path.read_bytes()
+        except FileNotFoundError:
+            return b""
+        except OSError as error:
+            raise StoreError(f"{self.path} cannot be read ({error}); check its rights.") from error
+
+
+def read_receipts(path: Path) -> list[Erasure]:
+    """Receipts that were exported: a JSON list, or a receipt on each line."""
+    try:
+        content = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path} holds no receipts ({error}); check the path.") from error
+    try:
+        told = json.loads(content) if content.lstrip().startswith("[") else _each(content)
+    except ValueError as error:
+        raise InvalidInput(f"{path} is not JSON ({error}); give receipts as exported.") from error
+    return [receipt_of(one) for one in told]
+
+
+def _each(content: str) -> list[Any]:
+    return [json.loads(line) for line in content.splitlines() if line.strip()]
+
+
+def _parsed(line: bytes) -> Erasure | None:
+    try:
+        return receipt_of(json.loads(line))
+    except ValueError:
+        return None
+
+
+def _write(file: int, line: bytes) -> None:
+    size = os.fstat(file).st_size
+    if size and read_at(file, 1, size - 1) != b"\n":
+        line = b"\n" + line
+    while line:
+        line = line[os.write(file, line) :]

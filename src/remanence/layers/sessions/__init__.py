@@ -1,6 +1,5 @@
 """Sessions: what an agent keeps of a thread between two calls, with a time to live."""
 
-from remanence.layers.sessions.keeping import SessionStore
 from remanence.layers.sessions.sessions import Sessions
 
-__all__ = ["SessionStore", "Sessions"]
+__all__ = ["Sessions"]

@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 
 from remanence.errors import InvalidInput
 from remanence.layers.cleanup import DOUBTFUL, days_before
-from remanence.model.accept import moment_of
 from remanence.model.document import Address, Shelf
+from remanence.model.ports.store import Documents
 from remanence.model.scope import Reach
 from remanence.model.session import later
-from remanence.ports.store import Documents
+from remanence.model.validation import moment_of
 
 # A refresh that moves the stored end by less than this share of the time to live is not written.
 WORTH = 0.01

@@ -8,21 +8,53 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from remanence.clock import Clock, IdMaker
 from remanence.errors import Conflict, InvalidInput, NotFound, StoreError
 from remanence.layers.sessions.expiry import expired
-from remanence.layers.sessions.keeping import Kept, SessionStore, trusted
-from remanence.layers.sessions.nowhere import Nowhere
-from remanence.layers.sessions.records import address_of, changed
-from remanence.model.accept import moment_of
+from remanence.layers.sessions.storage import SessionStorage, address_of, changed, trusted
+from remanence.model.clock import Clock, IdMaker
 from remanence.model.document import Address, Discard, Shelf
 from remanence.model.memory import MemoryRecord, State
+from remanence.model.ports.cache import CacheStats
+from remanence.model.ports.session_cache import (
+    LISTED,
+    UNKNOWN,
+    Listed,
+    SessionCache,
+    SessionCopy,
+    SessionKey,
+)
+from remanence.model.ports.store import Store
 from remanence.model.query import check_limit
 from remanence.model.scope import Reach
 from remanence.model.session import MAX_DATA, Session, check_size, data_of, later, ttl_of
-from remanence.ports.session_cache import LISTED, UNKNOWN, SessionCache, SessionCopy
+from remanence.model.validation import moment_of
 
 Recent = Callable[..., list[MemoryRecord]]
+
+
+class Nowhere:
+    """Keeps nothing and gives nothing, like a server that is down."""
+
+    def _passed_over(self, *given: Any, **named: Any) -> None:
+        return None
+
+    load = touch = keep = remove = fill = push = forget = close = _passed_over
+
+    def used(self, keys: Sequence[SessionKey]) -> list[datetime | None]:
+        """Not known of any."""
+        return [None] * len(keys)
+
+    def sweep(self, store: str, tenant: str) -> int:
+        """None."""
+        return 0
+
+    def last(self, key: SessionKey, limit: int) -> Listed:
+        """Not known."""
+        return Listed()
+
+    def stats(self) -> CacheStats:
+        """Empty and well."""
+        return CacheStats(kind="none", healthy=True, entries=0, bytes_used=0, hits=0, misses=0)
 
 
 class Sessions:
@@ -37,7 +69,7 @@ class Sessions:
 
     def __init__(
         self,
-        store: SessionStore,
+        store: Store,
         tenant: str,
         clock: Clock,
         ttl_s: float,
@@ -56,7 +88,7 @@ class Sessions:
         self._recent = recent
         self._new_id = new_id or IdMaker()
         self._erased = erased
-        self._kept = Kept(store, tenant, clock, self._cache)
+        self._kept = SessionStorage(store, tenant, clock, self._cache)
 
     def create(
         self,
@@ -67,12 +99,7 @@ class Sessions:
         data: Mapping[str, Any] | None = None,
         ttl_s: float | None = None,
     ) -> Session:
-        """Begin a session; without an id, one is made.
-
-        `Conflict` if one of that id is alive. One that ended or ran out is begun anew, with nothing
-        of its old data. One that ran out more than a year ago by a clock that `cleanup` would not
-        believe is left as it is (`InvalidInput`): if the clock is right, `erase` it first.
-        """
+        """Begin a session; without an id, one is made."""
         name = str(self._new_id()) if session_id is None else session_id
         address, now = address_of(name, user_id), self._clock.now()
         life = ttl_of(ttl_s, self._ttl_s)
@@ -91,11 +118,7 @@ class Sessions:
         return self._kept.begin(address, new)
 
     def get(self, session_id: str, *, user_id: str | None = None) -> Session:
-        """The session, whose time to live starts anew; `NotFound` if it is not there or ran out.
-
-        One that ended can be read, with `ended_at` set, until its time has run out; reading does
-        not prolong it.
-        """
+        """The session, whose time to live starts anew; `NotFound` if it is not there or ran out."""
         return self._kept.used(address_of(session_id, user_id)).session
 
     def update(
@@ -106,11 +129,7 @@ class Sessions:
         user_id: str | None = None,
         version: int | None = None,
     ) -> Session:
-        """Merge changes into the data, key by key; None removes a key.
-
-        Writers that change different keys never undo each other. With `version`, `Conflict` unless
-        the data is still of that version; also `Conflict` when the session has ended.
-        """
+        """Merge changes into the data, key by key; None removes a key."""
         if not isinstance(changes, Mapping):
             raise InvalidInput(f"changes must be a mapping, not {type(changes).__name__}.")
         wanted = data_of("changes", changes)
@@ -139,7 +158,7 @@ class Sessions:
         address = address_of(session_id, user_id)
         there = self._kept.stored(address) is not None
         if there:
-            self._store.put(self._tenant, [Discard(address=address)])
+            self._store.documents.put(self._tenant, [Discard(address=address)])
         self._cache.remove([self._kept.key(address)])
         if self._erased is not None:
             self._erased(address)
@@ -153,11 +172,7 @@ class Sessions:
         since: datetime | None = None,
         limit: int = 100,
     ) -> list[Session]:
-        """Sessions that have neither ended nor run out, the one last used first.
-
-        `since` leaves out those not used from then on. Without a cache the moment of last use is
-        known to within 1 % of the time to live.
-        """
+        """Sessions that have neither ended nor run out, the one last used first."""
         check_limit(limit)
         after = None if since is None else moment_of("since", since)
         reach = Reach(tenant=self._tenant, user_id=user_id, all_users=all_users)
@@ -169,25 +184,20 @@ class Sessions:
         return sorted(found, key=lambda one: one.active_at, reverse=True)[:limit]
 
     def cleanup(self, *, now: datetime | None = None) -> int:
-        """Remove the sessions that have run out; how many.
-
-        A clock that stands a year after anything was put is not believed (`InvalidInput`): pass
-        `now` to say that it is right.
-        """
+        """Remove the sessions that have run out; how many."""
         removed = 0
-        for gone in expired(self._store, self._tenant, Shelf.SESSION, now, self._clock.now()):
+        for gone in expired(
+            self._store.documents, self._tenant, Shelf.SESSION, now, self._clock.now()
+        ):
             self._cache.remove([self._kept.key(address) for address in gone])
             removed += len(gone)
-        self._cache.sweep(self._store.identity, self._tenant)
+        self._cache.sweep(self._store.upkeep.identity, self._tenant)
         return removed
 
     def recent(
         self, session_id: str, *, user_id: str | None = None, limit: int = 100
     ) -> list[MemoryRecord]:
-        """The last messages with this session id, oldest first; none if there are none.
-
-        They are there whether or not the session itself was created or still lives.
-        """
+        """The last messages with this session id, oldest first; none if there are none."""
         check_limit(limit)
         key, now = self._kept.key(address_of(session_id, user_id)), self._clock.now()
         if limit > LISTED:
@@ -225,7 +235,7 @@ class Sessions:
     def _is_stored(self, messages: Sequence[MemoryRecord]) -> bool:
         """Whether nobody has changed or erased them since they were stored."""
         with suppress(StoreError):
-            found = self._store.get(self._tenant, [one.id for one in messages])
+            found = self._store.archive.get(self._tenant, [one.id for one in messages])
             return [_edition(one) for one in found] == [_edition(one) for one in messages]
         return False
 

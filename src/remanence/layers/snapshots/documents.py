@@ -7,28 +7,30 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from remanence.clock import Clock
-from remanence.layers.ownership import agent_of, within
-from remanence.layers.snapshots.packing import chunks
 from remanence.layers.snapshots.section import (
     Changes,
-    Part,
-    Place,
     Restoring,
+    SectionPart,
+    SectionPlace,
+    SnapshotSection,
     address_fields,
     address_from,
+    agent_of,
     by_user,
+    chunks,
     digest_of,
     everything,
     settled,
     union,
+    within,
 )
+from remanence.model.clock import Clock
 from remanence.model.document import Address, Discard, Document, Put, Shelf, Shelving
 from remanence.model.memory import Metadata, same_json
+from remanence.model.ports.store import Documents
 from remanence.model.scope import Reach
 from remanence.model.session import later
 from remanence.model.snapshot import DocumentChange
-from remanence.ports.store import Documents
 
 SHELVES = {Shelf.SESSION: "sessions", Shelf.WORKING: "working", Shelf.CONVERSATION: "conversations"}
 PER_PART = 20_000
@@ -52,7 +54,7 @@ Picture: TypeAlias = Mapping[Address, Copy]
 ABSENT = Copy(value=None)
 
 
-class DocumentSection:
+class DocumentSection(SnapshotSection[Picture, DocumentChange]):
     """The section of what keeps no editions."""
 
     name = "documents"
@@ -70,10 +72,6 @@ class DocumentSection:
         alive = (one for one in found if one.alive(moment) and within(one, reach))
         return {one.address: _taken(one, moment) for one in alive}
 
-    def before(self, present: Picture, wanted: Picture) -> Picture:
-        """The present."""
-        return present
-
     def counts(self, picture: Picture) -> dict[str, int]:
         """How many of each sort there are."""
         return {
@@ -81,24 +79,24 @@ class DocumentSection:
             for shelf, name in SHELVES.items()
         }
 
-    def parts(self, place: Place, picture: Picture) -> list[Part]:
+    def parts(self, place: SectionPlace, picture: Picture) -> list[SectionPart]:
         """A list of the documents."""
         rows = ((address.user_id, address_fields(address)) for address in picture)
-        return [Part(user_id, _list_of(some)) for user_id, some in by_user(rows, PER_PART)]
+        return [SectionPart(user_id, _list_of(some)) for user_id, some in by_user(rows, PER_PART)]
 
-    def copied(self, place: Place, picture: Picture) -> list[tuple[Address, dict[str, Any]]]:
+    def copied(self, place: SectionPlace, picture: Picture) -> list[tuple[Address, dict[str, Any]]]:
         """A copy of each."""
         return [(place.copy(address), _kept(address, one)) for address, one in picture.items()]
 
-    def recheck(self, place: Place, picture: Picture) -> None:
+    def recheck(self, place: SectionPlace, picture: Picture) -> None:
         """Drop the copies of what was erased while they were made."""
         for some in chunks(list(picture), BATCH):
-            there = {one.address for one in self._store.documents(self._tenant, some)}
+            there = {one.address for one in self._store.get(self._tenant, some)}
             gone = [Discard(address=place.copy(one)) for one in some if one not in there]
             if gone:
                 self._store.put(self._tenant, gone)
 
-    def picture(self, place: Place, parts: Sequence[Part]) -> Picture:
+    def picture(self, place: SectionPlace, parts: Sequence[SectionPart]) -> Picture:
         """The copies that are still there; the others with no value."""
         return {
             address: copy
@@ -106,7 +104,7 @@ class DocumentSection:
             for address, copy in self._read(place, some).items()
         }
 
-    def copies(self, place: Place, parts: Sequence[Part]) -> list[Address]:
+    def copies(self, place: SectionPlace, parts: Sequence[SectionPart]) -> list[Address]:
         """Where the copies are."""
         return [place.copy(address) for address in listed(parts)]
 
@@ -140,13 +138,12 @@ class DocumentSection:
             for address in union(wanted, present)
             if _difference(address, wanted.get(address), present.get(address))
         ]
-        for some in chunks(unequal, BATCH):
-            settled(lambda some=some: self._give_back(some, wanted, present, by))  # type: ignore[misc]
+        settled(unequal, BATCH, lambda some: self._give_back(some, wanted, present, by))
 
     def _give_back(
         self, addresses: Sequence[Address], wanted: Picture, present: Picture, by: Restoring
     ) -> None:
-        found = self._store.documents(self._tenant, addresses)
+        found = self._store.get(self._tenant, addresses)
         there = {one.address: one for one in found}
         todo: list[Shelving] = []
         for address in addresses:
@@ -186,8 +183,8 @@ class DocumentSection:
         }
         return [Put(address=at, value=value, at=by.at) for at, value in kept.items()]
 
-    def _read(self, place: Place, originals: Sequence[Address]) -> dict[Address, Copy]:
-        found = self._store.documents(self._tenant, [place.copy(one) for one in originals])
+    def _read(self, place: SectionPlace, originals: Sequence[Address]) -> dict[Address, Copy]:
+        found = self._store.get(self._tenant, [place.copy(one) for one in originals])
         copies = {one.address: one for one in found}
         return {one: _copy(one, copies.get(place.copy(one))) for one in originals}
 
@@ -203,7 +200,7 @@ def _list_of(rows: Sequence[Any]) -> dict[str, Any]:
     return {"documents": rows}
 
 
-def listed(parts: Sequence[Part]) -> list[Address]:
+def listed(parts: Sequence[SectionPart]) -> list[Address]:
     """The documents that the parts list."""
     found = [address_from(row, user_id) for user_id, value in parts for row in value["documents"]]
     if any(address.shelf not in SHELVES for address in found):

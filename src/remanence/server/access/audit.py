@@ -3,83 +3,45 @@
 from __future__ import annotations
 
 import builtins
+import hmac
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from hashlib import sha256
 from typing import Any
 
-from remanence.clock import Clock
 from remanence.errors import Conflict, InvalidInput, StoreCorrupt, StoreError
-from remanence.model.accept import json_of, moment_of
-from remanence.model.document import Address, Document, Put, Shelf
-from remanence.model.query import check_limit
-from remanence.ports.store import Documents
-from remanence.server.access.caller import Caller
-from remanence.server.access.names import KEYS
-from remanence.server.access.request import request_id
+from remanence.model.clock import Clock
+from remanence.model.document import Address, Discard, Document, Put, Shelf
+from remanence.model.ports.store import Store
+from remanence.model.query import check_limit, check_offset
+from remanence.model.validation import json_of, moment_of
+from remanence.server.access.caller import KEYS, Caller, request_id
+from remanence.server.access.chain import (
+    HEAD,
+    SEAL,
+    Anchor,
+    AuditCheck,
+    AuditEntry,
+    ChainHead,
+    Start,
+    Walk,
+    entry_in,
+    entry_of,
+    head_in,
+    place,
+    puts,
+)
 
 EVERY_S = 60.0  # refusals of one kind are written down no more often than this
 LONGEST = 1_024  # characters of a text that are written down
 MOST = 100  # items of a list that are written down
-FIRST = "0" * 64  # what the first entry follows
-HEAD = "head"
-_PAGE = 500
-# A second place that says where the chain ends, apart from the log itself.
-_SEAL = Address(shelf=Shelf.SEAL, name="audit")
+CUT = "audit.cut"
 _TRIES = 200  # somebody else's entry goes before on each; a chain that is whole never needs as many
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """One deed. `hash` covers all the rest, the tenant, and by `previous` every entry before."""
-
-    seq: int
-    at: datetime
-    who: str
-    deed: str
-    about: Mapping[str, Any]
-    request_id: str
-    previous: str
-    hash: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verified:
-    """Whether a log is whole. `first_bad` is the number of the first entry that is changed,
-    missing or too many; 0 if it cannot be read how many there should be."""
-
-    tenant: str
-    entries: int
-    intact: bool
-    first_bad: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Anchor:
-    """Where a log ended once. Kept outside the database, it shows whatever is changed before it."""
-
-    tenant: str
-    seq: int
-    hash: str
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class _Head:
-    """Where the chain ends; `version` is that of its document."""
-
-    seq: int = 0
-    hash: str = FIRST
-    version: int = 0
-
-    def same_end(self, other: _Head) -> bool:
-        """Whether both say that the chain ends in the same entry."""
-        return (self.seq, self.hash) == (other.seq, other.hash)
 
 
 @dataclass(slots=True)
@@ -94,7 +56,7 @@ class Audit:
 
     def __init__(
         self,
-        store: Documents,
+        store: Store,
         clock: Clock,
         *,
         monotonic: Callable[[], float] = time.monotonic,
@@ -110,8 +72,13 @@ class Audit:
         """Write down what a caller does, in the log of their tenant."""
         self.append(caller.tenant, caller.name, deed, about)
 
-    def append(self, tenant: str, who: str, deed: str, about: Mapping[str, Any]) -> Entry:
-        """Add an entry to the tenant's log; once it is back, the entry is durable."""
+    def append(
+        self, tenant: str, who: str, deed: str, about: Mapping[str, Any], *with_it: Put
+    ) -> AuditEntry:
+        """Add an entry to the tenant's log, and in one transaction `with_it` what it tells of.
+
+        Once it is back, the entry is durable.
+        """
         told = {name: _brief(value) for name, value in about.items()}
         plain, request = json_of("about", told), request_id.get()
         with self._appending:
@@ -119,7 +86,7 @@ class Audit:
                 head, sealed = self._ends(tenant)
                 if sealed is not None and not sealed.same_end(head):
                     break
-                entry = _entry(
+                entry = entry_of(
                     tenant,
                     seq=head.seq + 1,
                     at=moment_of("at", self._clock.now()),
@@ -130,7 +97,7 @@ class Audit:
                     previous=head.hash,
                 )
                 with suppress(Conflict):
-                    self._store.put(tenant, _puts(entry, head, sealed))
+                    self._store.documents.put(tenant, [*puts(entry, head, sealed), *with_it])
                     return entry
         raise StoreCorrupt(
             f"The audit log of {tenant!r} cannot be continued; look at it with "
@@ -160,40 +127,85 @@ class Audit:
             if refusals.count:
                 self._tell(reason, refusals.count)
 
-    def list(self, tenant: str, limit: int = 100, offset: int = 0) -> builtins.list[Entry]:
+    def list(self, tenant: str, limit: int = 100, offset: int = 0) -> builtins.list[AuditEntry]:
         """The tenant's entries, the latest first."""
         check_limit(limit)
-        if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
-            raise InvalidInput(f"offset must be 0 or more; got {offset!r}.")
-        last = self._head(tenant).seq - offset
-        wanted = [_place(seq) for seq in range(last, max(0, last - limit), -1)]
-        return [_read(one) for one in self._store.documents(tenant, wanted)]
+        check_offset(offset)
+        last, before = self._head(tenant).seq - offset, start_of(self._store, tenant).since - 1
+        wanted = [place(seq) for seq in range(last, max(before, last - limit), -1)]
+        return [entry_in(one) for one in self._store.documents.get(tenant, wanted)]
 
     def anchor(self, tenant: str) -> Anchor:
         """Where the log ends now, for `verify` to hold against it later."""
         head = self._head(tenant)
         return Anchor(tenant=tenant, seq=head.seq, hash=head.hash, at=self._clock.now())
 
-    def verify(self, tenant: str, against: Anchor | None = None) -> Verified:
+    def verify(self, tenant: str, against: Anchor | None = None) -> AuditCheck:
         """Walk the whole chain, and say where it is broken first.
 
-        It must end where its seal says and, with an anchor, lead through that.
+        It must end where its seal says and, with an anchor, lead through that. `InvalidInput` if
+        the log is whole, but was cut after the anchor was made.
         """
         if against is not None and against.tenant != tenant:
             raise InvalidInput(
                 f"The anchor is of the log of {against.tenant!r}, not of {tenant!r}."
             )
-        try:
-            head, sealed = self._ends(tenant)
-        except (StoreCorrupt, InvalidInput):
-            return Verified(tenant=tenant, entries=0, intact=False, first_bad=0)
-        known = [] if against is None else [(against.seq, against.hash)]
-        if sealed is not None:
-            known.append((sealed.seq, sealed.hash))
-        bad = self._first_bad(tenant, head, known)
-        return Verified(tenant=tenant, entries=head.seq, intact=bad is None, first_bad=bad)
+        while True:
+            try:
+                start = start_of(self._store, tenant)
+                checked = self._verified(tenant, start, against)
+                if checked.intact or start_of(self._store, tenant) == start:
+                    break
+            except (StoreCorrupt, InvalidInput):
+                return AuditCheck(tenant=tenant, entries=0, intact=False, first_bad=0)
+        if checked.intact and against is not None:
+            check_reaches(start, against.seq)
+        return checked
 
-    def _ends(self, tenant: str) -> tuple[_Head, _Head | None]:
+    def cut(self, tenant: str, before: datetime, who: str) -> Cut:
+        """Erase the oldest entries, up to the first one made at `before` or later.
+
+        That it was done is an entry itself, durable together with a signed statement of where the
+        log begins now, before any entry goes. If that is interrupted, the next cut goes on with it.
+        A log that is broken is not cut (`StoreCorrupt`): the cut would hide it.
+        """
+        limit = moment_of("before", before)
+        with self._store.upkeep.alone(f"cut of {tenant}") as mine:
+            if not mine:
+                raise Conflict(f"The audit log of {tenant!r} is being cut; try again later.")
+            if not self.verify(tenant).intact:
+                raise StoreCorrupt(
+                    f"The audit log of {tenant!r} is broken, and a cut would hide that; look at "
+                    "it with `rem audit --verify`."
+                )
+            since = self._begun_at(tenant, limit, who)
+            removed = discard_before(self._store, tenant, since)
+        return Cut(tenant=tenant, since=since, removed=removed)
+
+    def _begun_at(self, tenant: str, limit: datetime, who: str) -> int:
+        """The number that the log begins with, once it begins with the first entry to be kept."""
+        old, head, at = start_of(self._store, tenant), self._head(tenant), self._clock.now()
+        since, previous = old.since, old.previous
+        for seq, entry in Walk(self._store.documents, tenant, old, head).entries():
+            if entry is None or entry.at >= limit:
+                break
+            since, previous = seq + 1, entry.hash
+        if since > old.since:
+            new = replace(old, since=since, previous=previous, at=at.isoformat(), who=who)
+            told = {"since": since, "entries": since - old.since}
+            self.append(tenant, who, CUT, told, statement(self._store, tenant, new, at))
+        return since
+
+    def _verified(self, tenant: str, start: Start, against: Anchor | None) -> AuditCheck:
+        head, sealed = self._ends(tenant)
+        known = [(one.seq, one.hash) for one in (against, sealed) if one is not None]
+        bad = Walk(self._store.documents, tenant, start, head).first_bad(known)
+        entries = max(head.seq - start.since + 1, 0)
+        return AuditCheck(
+            tenant=tenant, entries=entries, intact=bad is None, first_bad=bad, since=start.since
+        )
+
+    def _ends(self, tenant: str) -> tuple[ChainHead, ChainHead | None]:
         """Where the chain ends, and where its seal says it does; seen at one moment."""
         for _ in range(_TRIES):
             head, sealed = self._head(tenant), self._sealed(tenant)
@@ -201,112 +213,18 @@ class Audit:
                 break
         return head, sealed
 
-    def _sealed(self, tenant: str) -> _Head | None:
+    def _sealed(self, tenant: str) -> ChainHead | None:
         """None where nothing was appended since logs are sealed."""
-        found = self._store.documents(tenant, [_SEAL])
-        return _head_in(tenant, found[0]) if found else None
+        found = self._store.documents.get(tenant, [SEAL])
+        return head_in(tenant, found[0]) if found else None
 
-    def _first_bad(
-        self, tenant: str, head: _Head, known: Sequence[tuple[int, str]] = ()
-    ) -> int | None:
-        """The first entry that is wrong; `known` are hashes that entries of these numbers have."""
-        bad = self._first_broken(tenant, head, dict(known))
-        missing = [seq for seq, _ in known if seq > head.seq]
-        return head.seq + 1 if bad is None and missing else bad
-
-    def _first_broken(self, tenant: str, head: _Head, known: Mapping[int, str]) -> int | None:
-        last = FIRST
-        for start in range(1, head.seq + 1, _PAGE):
-            page = range(start, min(start + _PAGE, head.seq + 1))
-            found = self._page(tenant, page)
-            for seq in page:
-                if not _follows(found.get(seq), tenant, seq, last):
-                    return seq
-                last = found[seq].hash
-                if known.get(seq, last) != last:
-                    return seq
-        if last != head.hash:
-            return head.seq
-        return head.seq + 1 if self._goes_on(tenant, head) else None
-
-    def _goes_on(self, tenant: str, head: _Head) -> bool:
-        """Whether there are entries that the head does not know, as after it was put back."""
-        try:
-            standing = self._store.documents(tenant, [_place(HEAD), _place(head.seq + 1)])
-        except StoreCorrupt:
-            return True
-        beyond = any(one.address == _place(head.seq + 1) for one in standing)
-        versions = [one.version for one in standing if one.address == _place(HEAD)]
-        return beyond and versions == ([head.version] if head.version else [])
-
-    def _page(self, tenant: str, page: range) -> dict[int, Entry]:
-        """The entries that can be read; when one is damaged, the others one by one."""
-        try:
-            standing = self._store.documents(tenant, [_place(seq) for seq in page])
-            return {entry.seq: entry for entry in map(_read, standing)}
-        except (StoreCorrupt, InvalidInput):
-            if len(page) == 1:
-                return {}
-            half = len(page) // 2
-            return self._page(tenant, page[:half]) | self._page(tenant, page[half:])
-
-    def _head(self, tenant: str) -> _Head:
-        found = self._store.documents(tenant, [_place(HEAD)])
-        return _head_in(tenant, found[0]) if found else _Head()
+    def _head(self, tenant: str) -> ChainHead:
+        found = self._store.documents.get(tenant, [place(HEAD)])
+        return head_in(tenant, found[0]) if found else ChainHead()
 
     def _tell(self, reason: str, count: int) -> None:
         with suppress(StoreError):
             self.append(KEYS, "server", "refused", {"reason": reason, "count": count})
-
-
-def _head_in(tenant: str, document: Document) -> _Head:
-    seq, hash = document.value.get("seq"), document.value.get("hash")
-    if not isinstance(seq, int) or not isinstance(hash, str):
-        raise StoreCorrupt(f"The head of the audit log of {tenant!r} is damaged.")
-    return _Head(seq, hash, document.version)
-
-
-def _entry(tenant: str, **told: Any) -> Entry:
-    entry = Entry(**told)
-    return Entry(**told, hash=_hash(tenant, entry))
-
-
-def _hash(tenant: str, entry: Entry) -> str:
-    told = {name: value for name, value in _plain(entry).items() if name != "hash"}
-    text = json.dumps(told | {"tenant": tenant}, sort_keys=True, separators=(",", ":"))
-    return sha256(text.encode()).hexdigest()
-
-
-def _plain(entry: Entry) -> dict[str, Any]:
-    values = {each.name: getattr(entry, each.name) for each in fields(entry)}
-    return values | {"at": entry.at.isoformat(), "about": dict(entry.about)}
-
-
-def _read(document: Document) -> Entry:
-    told = dict(document.value)
-    try:
-        return Entry(**told | {"at": moment_of("at", told["at"])})
-    except (KeyError, TypeError) as error:
-        raise StoreCorrupt(f"The audit entry {document.address.name} is damaged.") from error
-
-
-def _puts(entry: Entry, head: _Head, sealed: _Head | None) -> list[Put]:
-    ends = {"seq": entry.seq, "hash": entry.hash}
-    return [
-        Put(address=_place(entry.seq), value=_plain(entry), at=entry.at, expected=0),
-        Put(address=_place(HEAD), value=ends, at=entry.at, expected=head.version),
-        Put(address=_SEAL, value=ends, at=entry.at, expected=sealed.version if sealed else 0),
-    ]
-
-
-def _follows(entry: Entry | None, tenant: str, seq: int, previous: str) -> bool:
-    if entry is None or (entry.seq, entry.previous) != (seq, previous):
-        return False
-    return entry.hash == _hash(tenant, entry)
-
-
-def _place(name: int | str) -> Address:
-    return Address(shelf=Shelf.AUDIT, name=f"{name:012}" if isinstance(name, int) else name)
 
 
 def _brief(value: Any) -> Any:
@@ -318,3 +236,83 @@ def _brief(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_brief(one) for one in value]
     return value
+
+
+BATCH = 500
+# The store signs receipts of erasures too: what is signed says which of them it is.
+_WHAT = "audit cut"
+_STATEMENT = Address(shelf=Shelf.SEAL, name=_WHAT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """What a cut did: the number that the log begins with now, and how many entries went."""
+
+    tenant: str
+    since: int
+    removed: int
+
+
+def start_of(store: Store, tenant: str) -> Start:
+    """Where the log begins; `StoreCorrupt` if that is not said by this store."""
+    found = store.documents.get(tenant, [_STATEMENT])
+    if not found:
+        return Start()
+    start = _start_in(tenant, found[0])
+    wanted = _signature(store, tenant, start)
+    told = str(found[0].value.get("signature"))
+    if not hmac.compare_digest(wanted.encode(), told.encode()):
+        raise _damaged(tenant)
+    return start
+
+
+def statement(store: Store, tenant: str, start: Start, at: datetime) -> Put:
+    """What puts another beginning in the place of the one with that version."""
+    told = start.told() | {"signature": _signature(store, tenant, start)}
+    return Put(address=_STATEMENT, value=told, at=at, expected=start.version)
+
+
+def discard_before(store: Store, tenant: str, since: int) -> int:
+    """Erase what stands before the beginning, the oldest first, in small transactions; how many.
+
+    So what a crash left lies together right before the beginning, and is found by halving.
+    """
+    oldest = bisect_left(range(since), True, lo=1, key=lambda seq: _stands(store, tenant, seq))
+    for at in range(oldest, since, BATCH):
+        batch = range(at, min(at + BATCH, since))
+        store.documents.put(tenant, [Discard(address=place(seq)) for seq in batch])
+    return since - oldest
+
+
+def _stands(store: Store, tenant: str, seq: int) -> bool:
+    try:
+        return bool(store.documents.get(tenant, [place(seq)]))
+    except StoreCorrupt:
+        return True
+
+
+def _start_in(tenant: str, document: Document) -> Start:
+    since, *texts = (document.value.get(name) for name in ("since", "previous", "at", "who"))
+    if not isinstance(since, int) or since < 1 or not all(isinstance(one, str) for one in texts):
+        raise _damaged(tenant)
+    previous, at, who = map(str, texts)
+    return Start(since=since, previous=previous, at=at, who=who, version=document.version)
+
+
+def _signature(store: Store, tenant: str, start: Start) -> str:
+    told = start.told() | {"tenant": tenant, "what": _WHAT}
+    return store.upkeep.sign(json.dumps(told, sort_keys=True).encode()).hex()
+
+
+def _damaged(tenant: str) -> StoreCorrupt:
+    return StoreCorrupt(f"It cannot be told where the audit log of {tenant!r} begins.")
+
+
+def check_reaches(start: Start, seq: int) -> None:
+    """Refuse to hold a log against an anchor of an entry that was cut away since."""
+    if seq < start.since - 1:
+        raise InvalidInput(
+            f"The anchor is of entry {seq}, and the log was cut on {start.at[:10]} by {start.who}: "
+            f"it begins with entry {start.since} and is whole from there on, but nothing in it can "
+            "be held against this anchor any more. Use one that was written later."
+        )

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
-from remanence.clock import Clock
+from remanence.api.verb import Grant
 from remanence.config import Settings
 from remanence.errors import ConfigError, Unauthenticated
+from remanence.model.clock import Clock
 from remanence.model.scope import MAX_NAME
-from remanence.operations.routes import Grant
-from remanence.server.access.caller import Caller
-from remanence.server.access.names import is_reserved
+from remanence.server.access.caller import Caller, is_reserved
 
 if TYPE_CHECKING:
     from jwt import PyJWK
@@ -56,9 +55,7 @@ class Tokens:
             raise ConfigError(
                 "Tokens need both jwt_issuer and jwt_audience; set the other as well."
             )
-        self._issuer = settings.jwt_issuer
-        self._audience = settings.jwt_audience
-        self._tenant_claim = settings.jwt_tenant
+        self._settings = settings
         self._clock = clock
         self._keys = IssuerKeys(settings.jwt_issuer, settings.jwt_keys, monotonic)
 
@@ -86,8 +83,8 @@ class Tokens:
                 shown,
                 key,
                 algorithms=[key.algorithm_name],
-                issuer=self._issuer,
-                audience=self._audience,
+                issuer=self._settings.jwt_issuer,
+                audience=self._settings.jwt_audience,
                 options=cast(Any, {"require": list(REQUIRED), **_UNTIMED}),
             )
             self._check_time(claims)
@@ -113,7 +110,7 @@ class Tokens:
             raise ValueError("it is not valid yet")
 
     def _caller(self, claims: Mapping[str, Any]) -> Caller:
-        tenant = _name_in(claims, self._tenant_claim)
+        tenant = _name_in(claims, self._settings.jwt_tenant)
         subject = _name_in(claims, "sub")
         if is_reserved(tenant):
             raise Unauthenticated("No token opens that tenant.")

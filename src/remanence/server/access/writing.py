@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
 from hashlib import sha256
 from typing import Any
 
+from remanence.api.memory import Memory
+from remanence.api.verb import AnyVerb, Grant
 from remanence.errors import Forbidden, InvalidInput
-from remanence.memory import Memory
-from remanence.model.accept import MAX_LABEL, id_of, text_of
+from remanence.memories.lineage import check_cut, check_link
+from remanence.memories.writer import MAX_RECEIPT
 from remanence.model.block import block_label
 from remanence.model.document import Shelf
 from remanence.model.knowledge import entity_id, folded_name
 from remanence.model.memory import GUEST, Kind, MemoryRecord, State
-from remanence.model.origins import OWN, STATED, check_metadata, check_origin
-from remanence.operations.operation import Operation
-from remanence.operations.routes import Grant
-from remanence.remember.lineage import check_cut, check_link
-from remanence.remember.writer import MAX_RECEIPT
+from remanence.model.validation import (
+    MAX_LABEL,
+    OWN,
+    STATED,
+    check_metadata,
+    check_origin,
+    id_of,
+    text_of,
+)
 from remanence.server.access.caller import Caller
 from remanence.server.access.gate import LOCAL
-from remanence.server.access.redacting import CALLED, Redact, redacted, words_redacted
 
 LINKING = frozenset({"associate", "dissociate"})
 NAMING = frozenset({"purge"})  # its labels say what is looked for; nothing carries them
@@ -34,7 +40,7 @@ _NOTED = (Shelf.BLOCK, Shelf.CONVERSATION, Shelf.SESSION, Shelf.USER, Shelf.WORK
 Line = Mapping[str, Any]
 
 
-def as_theirs(caller: Caller, operation: Operation, request: Any, memory: Memory) -> Any:
+def as_theirs(caller: Caller, operation: AnyVerb, request: Any, memory: Memory) -> Any:
     """The request with the caller's trust and name in it; `Forbidden` for what is above them."""
     if operation.name in NAMING:
         return request
@@ -59,7 +65,7 @@ def as_theirs(caller: Caller, operation: Operation, request: Any, memory: Memory
     return replace(request, **given)
 
 
-def check_claims(operation: Operation, given: Mapping[str, Any], memory: Memory) -> None:
+def check_claims(operation: AnyVerb, given: Mapping[str, Any], memory: Memory) -> None:
     """Refuse what only the memory says of what it makes itself."""
     if operation.name in NAMING:
         return
@@ -73,7 +79,7 @@ def check_claims(operation: Operation, given: Mapping[str, Any], memory: Memory)
         check_metadata(given["metadata"], memory.get(given["id"]).metadata)
 
 
-def _check_links(operation: Operation, given: Mapping[str, Any], memory: Memory) -> None:
+def _check_links(operation: AnyVerb, given: Mapping[str, Any], memory: Memory) -> None:
     """What was made of a memory is found by links that callers neither make nor cut."""
     check_link(given["type"])
     if operation.name == "dissociate" and given["type"] is None:
@@ -164,7 +170,7 @@ def _key(given: str, caller: Caller) -> str:
 
 
 def _check_standing(
-    caller: Caller, operation: Operation, given: Mapping[str, Any], memory: Memory
+    caller: Caller, operation: AnyVerb, given: Mapping[str, Any], memory: Memory
 ) -> None:
     if operation.name in ("update", "forget"):
         ids = given["id"] if isinstance(given["id"], tuple) else (given["id"],)
@@ -182,7 +188,7 @@ def _check_standing(
 
 def _check_waiting(
     caller: Caller,
-    operation: Operation,
+    operation: AnyVerb,
     given: Mapping[str, Any],
     touched: Callable[[], Iterator[MemoryRecord]],
 ) -> None:
@@ -210,20 +216,18 @@ def _check_privileges(verb: str, given: Mapping[str, Any]) -> None:
     if given.get("pinned"):
         raise Forbidden("A key of limited trust pins nothing; leave `pinned` out.")
     source = given.get("source")
-    if verb not in CITING and isinstance(source, str) and _is_role(source):
-        raise Forbidden(
-            f"The source {source[:40]!r} would pass for who speaks in a prompt; a key of limited "
-            "trust names another."
-        )
-    if source == STATED and verb not in CITING:
+    if verb in CITING or not isinstance(source, str):
+        return
+    if source == STATED:
         raise Forbidden(
             f"The source {STATED!r} is for what the user said to be so; a key of limited trust "
             "names another."
         )
-
-
-def _is_role(source: str) -> bool:
-    return source != STATED and folded_name(source) in ROLES
+    if folded_name(source) in ROLES:
+        raise Forbidden(
+            f"The source {source[:40]!r} would pass for who speaks in a prompt; a key of limited "
+            "trust names another."
+        )
 
 
 class Intake:
@@ -344,3 +348,92 @@ def _stated(line: Line, caller: Caller) -> Line:
     if metadata is not None and not isinstance(metadata, Mapping):
         return line
     return {**line, "origin": CALLER, "metadata": {**(metadata or {}), "actor": caller.name}}
+
+
+Redact = Callable[[str], str]
+# Fields of a request, or of a line of an import, that say who or which one, or when.
+NAMES = frozenset(
+    {
+        *("id", "a", "b", "user_id", "agent_id", "session_id", "external_id", "idempotency_key"),
+        *("agent", "actor", "author", "label", "key", "state", "shelf", "superseded_by"),
+        *("cron", "zone", "steps", "filters", "source_memory", "receipt", "version"),
+        *("at", "happened_at", "created_at", "updated_at", "observed_at", "recorded_at"),
+        *("used_at", "expires_at", "rested_at", "retired_at", "run", "scope"),
+    }
+)
+# What is there already is looked for as it was written, perhaps before anything was taken out.
+SOUGHT: Mapping[str, frozenset[str]] = {
+    "graph.erase": frozenset({"name"}),
+    "graph.merge": frozenset({"name"}),
+    "graph.unmerge": frozenset({"name"}),
+    "purge": frozenset({"source", "origin"}),
+    "schedules.remove": frozenset({"name"}),
+    "schedules.set": frozenset({"name"}),
+    "snapshots.delete": frozenset({"name"}),
+    "snapshots.restore": frozenset({"name"}),
+    "snapshots.take": frozenset({"name"}),
+}
+# What something new is found by from then on: with private data in it, it is refused.
+CALLED: Mapping[str, str] = {
+    "blocks.create": "label",
+    "snapshots.take": "name",
+    "working.set": "key",
+}
+# Fields that hold what has such fields itself; the words of all else are the callers' own.
+HOLDING = frozenset({"before", "function", "memories", "messages", "tool_calls"})
+APP = "app_id"  # of metadata: an identity, as mem0 has it
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+def redacted(what: str, given: Mapping[str, Any], redact: Redact) -> dict[str, Any]:
+    """The fields of a request, by its operation, with every text in them redacted; names aside."""
+    called = CALLED.get(what, "")
+    name = given.get(called)
+    if isinstance(name, str) and redact(name) != name:
+        raise InvalidInput(
+            f"{called} holds private data, which is taken out here (the setting `redact`), and "
+            "would not be found again; choose another."
+        )
+    sought = SOUGHT.get(what, frozenset())
+    return {n: v if n in sought else _field(n, v, redact) for n, v in given.items()}
+
+
+def words_redacted(value: Any, redact: Redact) -> Any:
+    """Any JSON value with every text in it redacted, keys too."""
+    match value:
+        case str():
+            return value if _UUID.fullmatch(value) else redact(value)
+        case Mapping():
+            return _mapping(value, redact)
+        case list() | tuple():
+            return type(value)(words_redacted(one, redact) for one in value)
+    return value
+
+
+def _field(name: str, value: Any, redact: Redact) -> Any:
+    if name in NAMES:
+        return value
+    return _held(value, redact) if name in HOLDING else words_redacted(value, redact)
+
+
+def _held(value: Any, redact: Redact) -> Any:
+    match value:
+        case Mapping():
+            return {name: _field(name, one, redact) for name, one in value.items()}
+        case list() | tuple():
+            return type(value)(_held(one, redact) for one in value)
+    return words_redacted(value, redact)
+
+
+def _mapping(value: Mapping[Any, Any], redact: Redact) -> dict[Any, Any]:
+    """Keys that come to the same are told apart by a number."""
+    told: dict[Any, Any] = {}
+    alike: dict[str, int] = {}
+    for key, one in value.items():
+        name = redact(key) if isinstance(key, str) else key
+        if name != key:
+            alike[name] = count = alike.get(name, 0) + 1
+            name = f"{name} {count}" if count > 1 else name
+        is_app = key == APP and isinstance(one, str)
+        told[name] = one if is_app else words_redacted(one, redact)
+    return told

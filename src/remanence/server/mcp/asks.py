@@ -1,17 +1,17 @@
 """The arguments of the default tools: few, and described for a model that has never seen us."""
 
-# ruff: noqa: RUF009 - `given` makes a field, it is no default
+# ruff: noqa: RUF009 - `parameter` makes a field, it is no default
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from remanence.api.bounds import KEYS, LABEL, NAME, OFFSET, QUERY, SHARE, SIZE, TEXT, parameter
 from remanence.model.memory import Kind
-from remanence.operations.operation import given
 from remanence.server.mcp.answers import MOST_HITS, MOST_LISTED
 
 WHOSE = "the user it is about; leave it out for what belongs to no user in particular"
@@ -24,49 +24,57 @@ KINDS = "only these kinds"
 
 def _few(default: int, most: int) -> Any:
     """How many, within narrower bounds than the memory's own: a model reads all of it."""
-    about = f"how many at most, 1 to {most}"
     bounds = {"minimum": 1, "maximum": most}
-    return field(default=default, metadata={"help": about, "bounds": bounds})
+    return parameter(f"how many at most, 1 to {most}", default, bounds=bounds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddMemory:
     """Something worth remembering."""
 
-    text: str = given(
+    text: str = parameter(
         "one thing worth remembering, as a sentence that can be understood alone: with names "
         "instead of pronouns, and dates instead of `yesterday`",
         ...,
+        bounds=TEXT,
     )
-    kind: Kind = given(
+    kind: Kind = parameter(
         "episodic: something that happened; semantic: a lasting fact or preference; procedural: "
         "how to do something; reflection: a conclusion drawn from other memories",
         Kind.EPISODIC,
     )
-    importance: float | None = given("0 to 1: how much it matters; worked out when left out")
-    happened_at: datetime | None = given(f"when it happened, if not now: {TIME}")
-    metadata: Mapping[str, Any] | None = given("anything else to keep with it, as JSON")
-    user_id: str | None = given(WHOSE)
-    agent_id: str | None = given("the agent it belongs to, if it is for one agent only")
-    session_id: str | None = given(CONVERSATION)
+    importance: float | None = parameter(
+        "0 to 1: how much it matters; worked out when left out", bounds=SHARE
+    )
+    happened_at: datetime | None = parameter(f"when it happened, if not now: {TIME}")
+    metadata: Mapping[str, Any] | None = parameter(
+        "anything else to keep with it, as JSON", bounds=KEYS
+    )
+    user_id: str | None = parameter(WHOSE, bounds=NAME)
+    agent_id: str | None = parameter(
+        "the agent it belongs to, if it is for one agent only", bounds=NAME
+    )
+    session_id: str | None = parameter(CONVERSATION, bounds=NAME)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Which:
     """Which memories."""
 
-    kinds: tuple[Kind, ...] = given(KINDS, ())
-    since: datetime | None = given(f"only what happened at or after: {TIME}")
-    until: datetime | None = given(f"only what happened before: {TIME}")
-    user_id: str | None = given(WHOSE)
-    agent_id: str | None = given(AGENT)
+    kinds: tuple[Kind, ...] = parameter(KINDS, ())
+    since: datetime | None = parameter(f"only what happened at or after: {TIME}")
+    until: datetime | None = parameter(f"only what happened before: {TIME}")
+    user_id: str | None = parameter(WHOSE, bounds=NAME)
+    agent_id: str | None = parameter(AGENT, bounds=NAME)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
     """What comes first, since a model reads a schema from the top."""
 
-    query: str = given("a question or what to look for, in plain words; names and dates help", ...)
+    query: str = parameter(
+        "a question or what to look for, in plain words; names and dates help", ..., bounds=QUERY
+    )
     limit: int = _few(10, MOST_HITS)
 
 
@@ -75,7 +83,7 @@ class Turning:
     """Which page."""
 
     limit: int = _few(20, MOST_LISTED)
-    offset: int = given("leave out so many first: to turn the page", 0)
+    offset: int = parameter("leave out so many first: to turn the page", 0, bounds=OFFSET)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,39 +100,43 @@ class GetMemories(Which, Turning):
 class GetMemory:
     """One memory."""
 
-    memory_id: str = given(ID, ...)
+    memory_id: str = parameter(ID, ...)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateMemory(GetMemory):
     """New values; what is left out stays."""
 
-    text: str | None = given("the new text")
-    importance: float | None = given("0 to 1: how much it matters")
-    metadata: Mapping[str, Any] | None = given("replaces the old metadata as a whole")
-    pinned: bool | None = given("true: no rule may ever forget it")
-    reason: str | None = given("why it changes; kept in its history")
+    text: str | None = parameter("the new text", bounds=TEXT)
+    importance: float | None = parameter("0 to 1: how much it matters", bounds=SHARE)
+    metadata: Mapping[str, Any] | None = parameter(
+        "replaces the old metadata as a whole", bounds=KEYS
+    )
+    pinned: bool | None = parameter("true: no rule may ever forget it")
+    reason: str | None = parameter("why it changes; kept in its history", bounds=LABEL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteMemory(GetMemory):
     """A memory to forget."""
 
-    erase: bool = given(
+    erase: bool = parameter(
         "true: remove it for good, which cannot be undone; false: archive it", False
     )
-    reason: str | None = given("why; kept in its history")
+    reason: str | None = parameter("why; kept in its history", bounds=LABEL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GetContext:
     """What a prompt is for."""
 
-    query: str | None = given("what is asked; else the last thing said in the conversation")
-    max_tokens: int = given("so many tokens at most", 1500)
-    user_id: str | None = given(WHOSE)
-    agent_id: str | None = given(AGENT)
-    session_id: str | None = given("the conversation that is going on")
+    query: str | None = parameter(
+        "what is asked; else the last thing said in the conversation", bounds=QUERY
+    )
+    max_tokens: int = parameter("so many tokens at most", 1500, bounds=SIZE)
+    user_id: str | None = parameter(WHOSE, bounds=NAME)
+    agent_id: str | None = parameter(AGENT, bounds=NAME)
+    session_id: str | None = parameter("the conversation that is going on", bounds=NAME)
 
 
 class Role(StrEnum):
@@ -140,20 +152,21 @@ class Role(StrEnum):
 class Message:
     """One turn."""
 
-    role: Role = given("who speaks", ...)
-    content: str = given("what was said, word for word", ...)
-    name: str | None = given("the speaker's name")
-    at: datetime | None = given(f"when it was said, if not now: {TIME}")
+    role: Role = parameter("who speaks", ..., bounds=LABEL)
+    content: str = parameter("what was said, word for word", ...)
+    name: str | None = parameter("the speaker's name", bounds=TEXT)
+    at: datetime | None = parameter(f"when it was said, if not now: {TIME}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddConversation:
     """Turns of a conversation, in order."""
 
-    messages: tuple[Message, ...] = given("the turns, oldest first", ...)
-    session_id: str | None = given(
+    messages: tuple[Message, ...] = parameter("the turns, oldest first", ...)
+    session_id: str | None = parameter(
         "the conversation they belong to: the same id for the whole of it. Needed, unless the "
-        "connection is for one conversation"
+        "connection is for one conversation",
+        bounds=NAME,
     )
-    user_id: str | None = given("the user who takes part")
-    agent_id: str | None = given("the agent who takes part")
+    user_id: str | None = parameter("the user who takes part", bounds=NAME)
+    agent_id: str | None = parameter("the agent who takes part", bounds=NAME)

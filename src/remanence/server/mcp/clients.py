@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import platformdirs
 
 from remanence.errors import InvalidInput
-from remanence.server.mcp.codex import toml_block, with_block
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +49,8 @@ class Client:
         return {**own, "command": command, "args": list(args)}
 
 
-def _settings_of(name: str, file: str) -> Callable[[], Path]:
-    def found() -> Path:
-        return platformdirs.user_config_path(name, appauthor=False, roaming=True) / file
-
-    return found
+def _settings_of(name: str, file: str) -> Path:
+    return platformdirs.user_config_path(name, appauthor=False, roaming=True) / file
 
 
 CLIENTS: Mapping[str, Client] = {
@@ -62,7 +60,7 @@ CLIENTS: Mapping[str, Client] = {
             name="claude-desktop",
             title="Claude Desktop",
             key="mcpServers",
-            user=_settings_of("Claude", "claude_desktop_config.json"),
+            user=partial(_settings_of, "Claude", "claude_desktop_config.json"),
             project=None,
         ),
         Client(
@@ -92,7 +90,7 @@ CLIENTS: Mapping[str, Client] = {
             name="vscode",
             title="VS Code",
             key="servers",
-            user=_settings_of("Code", "User/mcp.json"),
+            user=partial(_settings_of, "Code", "User/mcp.json"),
             project=".vscode/mcp.json",
             typed=True,
         ),
@@ -126,17 +124,9 @@ def install(
             f"{file} cannot be changed safely ({error}). Add this to it by hand:\n{snippet}"
         ) from error
     changed = after != before
-    backup = None
-    if changed and not dry_run:
-        backup = _write(file, after)
-    return Installed(
-        client=client.name,
-        file=file,
-        changed=changed,
-        dry_run=dry_run,
-        snippet=snippet,
-        backup=backup,
-    )
+    backup = _write(file, after) if changed and not dry_run else None
+    told = {"client": client.name, "snippet": snippet}
+    return Installed(**told, file=file, changed=changed, dry_run=dry_run, backup=backup)
 
 
 def _snippet(client: Client, name: str, entry: Mapping[str, Any]) -> str:
@@ -189,3 +179,43 @@ def _write(file: Path, text: str) -> Path | None:
         shutil.copymode(file, coming)
     coming.replace(file)
     return backup
+
+
+_HEADER = re.compile(r"^\s*\[")
+
+
+def toml_block(key: str, name: str, entry: Mapping[str, Any]) -> str:
+    """The table of one server."""
+    lines = [f"{_bare(field)} = {_value(value)}" for field, value in entry.items()]
+    return "\n".join([f"[{key}.{_bare(name)}]", *lines]) + "\n"
+
+
+def with_block(text: str, key: str, name: str, entry: Mapping[str, Any]) -> str:
+    """The text with this server's table in it, once; tables below it stay as they are."""
+    lines = text.splitlines(keepends=True)
+    header = re.compile(rf'^\s*\[\s*{re.escape(key)}\s*\.\s*"?{re.escape(name)}"?\s*\]')
+    start = next((n for n, line in enumerate(lines) if header.match(line)), None)
+    if start is None:
+        gap = "\n" if text.strip() else ""
+        ending = "" if not text or text.endswith("\n") else "\n"
+        return f"{text}{ending}{gap}{toml_block(key, name, entry)}"
+    later = (n for n in range(start + 1, len(lines)) if _HEADER.match(lines[n]))
+    end = next(later, len(lines))
+    flat = {field: value for field, value in entry.items() if not isinstance(value, Mapping)}
+    gap = "\n" if end < len(lines) else ""
+    return "".join(lines[:start]) + toml_block(key, name, flat) + gap + "".join(lines[end:])
+
+
+def _bare(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _value(name)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        inside = ", ".join(f"{_bare(each)} = {_value(item)}" for each, item in value.items())
+        return f"{{ {inside} }}"
+    if isinstance(value, list):
+        return f"[{', '.join(_value(item) for item in value)}]"
+    if isinstance(value, str | bool | int | float):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    raise ValueError("it holds a value that cannot be written back")

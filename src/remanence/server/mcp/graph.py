@@ -4,39 +4,157 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from remanence.api.bounds import LABEL, QUERY, TEXT, parameter
+from remanence.api.rendering import plain
 from remanence.errors import NotFound
-from remanence.knowledge.graph.asking import name_of, relation_name, texts_of
+from remanence.knowledge.arguments import name_of, relation_name, texts_of
+from remanence.language.fences import low_trust, unmarked
 from remanence.model.graph import Node
 from remanence.model.graph import Relation as Edge
 from remanence.model.knowledge import folded_name
 from remanence.model.query import MAX_LIMIT
-from remanence.operations.rendering import plain
-from remanence.server.mcp.graph_shapes import (
-    WIRE,
-    AddObservations,
-    Created,
-    CreateEntities,
-    DeleteEntities,
-    DeleteObservations,
-    Done,
-    Entity,
-    Everything,
-    KnowledgeGraph,
-    Observations,
-    Observed,
-    OpenNodes,
-    Related,
-    Relation,
-    SearchNodes,
-    SomeRelations,
-)
-from remanence.server.mcp.shapes import respelled
-from remanence.server.mcp.tool import Desk, Tool
-from remanence.text.fences import low_trust, unmarked
+from remanence.server.authorization import Desk
+from remanence.server.mcp.tool import Tool, respelled
+
+# How that server spells the fields; `from` cannot be the name of one here.
+WIRE = {
+    "entity_type": "entityType",
+    "entity_name": "entityName",
+    "entity_names": "entityNames",
+    "relation_type": "relationType",
+    "added_observations": "addedObservations",
+    "source": "from",
+    "target": "to",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entity:
+    """A node of the graph."""
+
+    name: str = parameter("the entity's name", ..., bounds=TEXT)
+    entity_type: str = parameter("what sort of thing it is: person, place, project …", ...)
+    observations: tuple[str, ...] = parameter("what is known about it, a sentence each", ...)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """An edge of the graph, in the active voice."""
+
+    source: str = parameter("the name of the entity it starts at", ..., bounds=LABEL)
+    target: str = parameter("the name of the entity it points to", ..., bounds=TEXT)
+    relation_type: str = parameter("how they are related, such as works_at", ...)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Additions:
+    """What to note about an entity."""
+
+    entity_name: str = parameter("the entity's name", ...)
+    contents: tuple[str, ...] = parameter("what to note, a sentence each", ...)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deletions:
+    """What to take back about an entity."""
+
+    entity_name: str = parameter("the entity's name", ...)
+    observations: tuple[str, ...] = parameter("the observations, word for word", ...)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entities:
+    """The entities that were not there before.
+
+    As arguments, those to add.
+    """
+
+    entities: tuple[Entity, ...] = parameter("the entities to add", ...)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relations:
+    """The relations that were not there before.
+
+    As arguments, those to add or to take back.
+    """
+
+    relations: tuple[Relation, ...] = parameter("the relations", ...)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddObservations:
+    """Arguments."""
+
+    observations: tuple[Additions, ...] = parameter("what to note about which entity", ...)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteEntities:
+    """Arguments."""
+
+    entity_names: tuple[str, ...] = parameter("the names of the entities", ...)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteObservations:
+    """Arguments."""
+
+    deletions: tuple[Deletions, ...] = parameter("what to take back about which entity", ...)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Everything:
+    """No arguments."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchNodes:
+    """Arguments."""
+
+    query: str = parameter("a text to look for in names, types and observations", ..., bounds=QUERY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenNodes:
+    """Arguments."""
+
+    names: tuple[str, ...] = parameter("the names of the entities", ...)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """What was new about an entity."""
+
+    entity_name: str
+    added_observations: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observations:
+    """What was new."""
+
+    results: tuple[Observed, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """That it is done."""
+
+    success: bool
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnowledgeGraph:
+    """Entities, and the relations that touch them."""
+
+    entities: tuple[Entity, ...]
+    relations: tuple[Relation, ...]
 
 
 class _Graph:
@@ -44,7 +162,7 @@ class _Graph:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        scope = desk.visitor.scope
+        scope = desk.scope
         self._place = {name: scope[name] for name in ("user_id", "agent_id") if name in scope}
 
     def do(self, verb: str, /, **fields: Any) -> Any:
@@ -69,7 +187,7 @@ class _Graph:
         return sorted(found, key=lambda node: node.created_at)
 
 
-def _create_entities(desk: Desk, asked: CreateEntities) -> Created:
+def _create_entities(desk: Desk, asked: Entities) -> Entities:
     for each in asked.entities:
         name_of("name", each.name)
         texts_of("observations", each.observations)
@@ -80,17 +198,17 @@ def _create_entities(desk: Desk, asked: CreateEntities) -> Created:
             noted = each.observations
             graph.do("add", name=each.name, type=each.entity_type, observations=noted)
             new.append(each)
-    return Created(entities=tuple(new))
+    return Entities(entities=tuple(new))
 
 
-def _create_relations(desk: Desk, asked: SomeRelations) -> Related:
+def _create_relations(desk: Desk, asked: Relations) -> Relations:
     graph, new = _Graph(desk), []
     for each in _checked(asked.relations):
         there = _edge(graph, each)
-        if there is None or there.trust < desk.visitor.caller.trust:
+        if there is None or there.trust < desk.caller.trust:
             graph.do("relate", **_ends(each))
             new.append(each)
-    return Related(relations=tuple(new))
+    return Relations(relations=tuple(new))
 
 
 def _add_observations(desk: Desk, asked: AddObservations) -> Observations:
@@ -122,20 +240,12 @@ def _delete_observations(desk: Desk, asked: DeleteObservations) -> Done:
     return Done(success=True, message="Observations deleted successfully")
 
 
-def _delete_relations(desk: Desk, asked: SomeRelations) -> Done:
+def _delete_relations(desk: Desk, asked: Relations) -> Done:
     graph = _Graph(desk)
     for each in _checked(asked.relations):
         if _edge(graph, each) is not None:
             graph.do("unrelate", **_ends(each))
     return Done(success=True, message="Relations deleted successfully")
-
-
-def _read_graph(desk: Desk, asked: Everything) -> KnowledgeGraph:
-    return _part(_Graph(desk).all())
-
-
-def _search_nodes(desk: Desk, asked: SearchNodes) -> KnowledgeGraph:
-    return _part(_Graph(desk).all(asked.query.strip()))
 
 
 def _open_nodes(desk: Desk, asked: OpenNodes) -> KnowledgeGraph:
@@ -205,10 +315,6 @@ def _json(answer: Any) -> str:
     return json.dumps(lists[0] if len(lists) == 1 else data, indent=2, ensure_ascii=False)
 
 
-def _message(answer: Done) -> str:
-    return answer.message
-
-
 def _graph_tool(
     name: str,
     about: str,
@@ -232,21 +338,21 @@ def _graph_tool(
     )
 
 
-_deleting = partial(_graph_tool, words=_message, repeats=True)
+_deleting = partial(_graph_tool, words=lambda answer: answer.message, repeats=True)
 
 GRAPH_TOOLS = (
     _graph_tool(
         "create_entities",
         "Add entities to the knowledge graph. Those that were added before are left as they are; "
         "the answer holds the new ones, also those that were only spoken of in memories so far.",
-        *(CreateEntities, Created, _create_entities),
+        *(Entities, Entities, _create_entities),
         *("get", "add"),
     ),
     _graph_tool(
         "create_relations",
         "Add relations between entities, in the active voice. Those that are there already and "
         "trusted as far are passed over; the answer holds the new ones.",
-        *(SomeRelations, Related, _create_relations),
+        *(Relations, Relations, _create_relations),
         *("get", "relate"),
     ),
     _graph_tool(
@@ -270,19 +376,20 @@ GRAPH_TOOLS = (
     _deleting(
         "delete_relations",
         "Take back relations between entities.",
-        *(SomeRelations, Done, _delete_relations),
+        *(Relations, Done, _delete_relations),
         *("get", "unrelate"),
     ),
     _graph_tool(
         "read_graph",
         "Read the whole knowledge graph.",
-        *(Everything, KnowledgeGraph, _read_graph),
+        *(Everything, KnowledgeGraph, lambda desk, _: _part(_Graph(desk).all())),
         "entities",
     ),
     _graph_tool(
         "search_nodes",
         "Find entities with a text in their name, type or observations, and their relations.",
-        *(SearchNodes, KnowledgeGraph, _search_nodes),
+        *(SearchNodes, KnowledgeGraph),
+        lambda desk, asked: _part(_Graph(desk).all(asked.query.strip())),
         "entities",
     ),
     _graph_tool(

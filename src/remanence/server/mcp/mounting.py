@@ -1,26 +1,37 @@
-"""MCP over HTTP at `/mcp`: stateless, answers in plain JSON, loaded when somebody first asks."""
+"""MCP over HTTP at `/mcp`: stateless, answers in plain JSON, loaded when somebody first asks; and
+over standard input and output, for a client that starts the server itself."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import logging
+import sys
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from remanence.api.memory import Memory
 from remanence.config import Settings
-from remanence.server.calls import Calls
-from remanence.server.door import Door
-from remanence.server.guard import MB, allowed_hosts, allowed_origins
-from remanence.server.mcp.visitor import visitor_of
+from remanence.language.redaction import redactor
+from remanence.model.clock import SystemClock
+from remanence.server.access.audit import Audit
+from remanence.server.access.gate import Gate
+from remanence.server.authorization import Desk, Door
+from remanence.server.executor import Calls
+from remanence.server.mcp.tool import desk_of
+from remanence.server.metrics import MB
+from remanence.server.middleware import allowed_hosts, allowed_origins
+from remanence.server.tenants import Tenants
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from mcp.server.transport_security import TransportSecuritySettings
+    from starlette.applications import Starlette
 
 PATHS = ("/mcp", "/mcp/")
 MAX_MB = 1.0  # of a message: the SDK reads it in the event loop
@@ -72,7 +83,7 @@ class McpApp:
         from remanence.server.mcp.server import make_mcp
 
         wanted = self._settings
-        server = make_mcp(self._door, self._calls, profile=wanted.tools, visitor_of=visitor_of)
+        server = make_mcp(self._calls, wanted.tools, partial(desk_of, self._door))
         return StreamableHTTPSessionManager(
             server,
             json_response=True,
@@ -88,7 +99,7 @@ class McpApp:
             await self._over.wait()
 
 
-def mount_mcp(app: FastAPI) -> None:
+def mount_mcp(app: Starlette) -> None:
     """Put MCP at `/mcp` of a server; its lifespan holds it open."""
     state = app.state
     own = McpApp(state.door, state.calls, state.settings)
@@ -115,3 +126,31 @@ def security(settings: Settings) -> TransportSecuritySettings:
         allowed_hosts=[f"{host}{port}" for host in hosts for port in ("", ":*")],
         allowed_origins=[*own, *allowed_origins(settings)],
     )
+
+
+def serve_stdio(
+    memory: Memory, settings: Settings, *, profile: str, scope: Mapping[str, str]
+) -> None:
+    """Serve until the input ends. Whoever started it is the local caller; logs go to stderr."""
+    import anyio
+
+    from remanence.server.mcp.server import make_mcp
+
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, force=True)
+    audit = Audit(memory.parts.store, SystemClock())
+    redact = redactor(settings.redact) if settings.redact else None
+    door = Door(Tenants(memory), recorder=audit, redact=redact)
+    desk = Desk(door=door, caller=Gate(memory.tenant).local, scope=scope)
+    calls = Calls(settings.calls, settings.call_timeout_s or None)
+    try:
+        server = make_mcp(calls, profile, lambda _: desk)
+        anyio.run(_serve, server)
+    finally:
+        calls.close()
+
+
+async def _serve(server: Any) -> None:
+    from mcp.server.stdio import stdio_server
+
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())

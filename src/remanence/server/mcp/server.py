@@ -13,18 +13,16 @@ import mcp_types as types
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
+from remanence.api.reading import Misfit
+from remanence.api.verbs.table import verb_of
 from remanence.errors import Forbidden, RemanenceError
-from remanence.operations.reading import Misfit
-from remanence.operations.table import operation
-from remanence.server.access.caller import authorise
-from remanence.server.access.request import request_id
-from remanence.server.calls import Calls
-from remanence.server.door import Door
+from remanence.server.access.caller import authorise, request_id
+from remanence.server.authorization import Desk
+from remanence.server.executor import Calls
 from remanence.server.mcp import resources
-from remanence.server.mcp.prompts import PROMPTS, Prompt
-from remanence.server.mcp.tool import Desk, Tool
+from remanence.server.mcp.resources import PROMPTS
+from remanence.server.mcp.tool import Tool
 from remanence.server.mcp.tools import tools_of
-from remanence.server.mcp.visitor import VisitorOf
 from remanence.server.problems import problem_of
 from remanence.version import __version__
 
@@ -39,9 +37,10 @@ INSTRUCTIONS = (
 _log = logging.getLogger(__name__)
 
 
-def make_mcp(door: Door, calls: Calls, *, profile: str, visitor_of: VisitorOf) -> Server[Any]:
-    """An MCP server of a profile's tools; every call is the visitor's, through the door."""
-    desk = _Front(door, calls, tools_of(profile), visitor_of)
+def make_mcp(calls: Calls, profile: str, desk_of: Callable[[Any], Desk]) -> Server[Any]:
+    """An MCP server of a profile's tools. `desk_of` says at whose desk a message is answered, by
+    the HTTP request that brought it, or None where there was none."""
+    desk = _Front(calls, tools_of(profile), desk_of)
     return Server(
         NAME,
         version=__version__,
@@ -63,12 +62,11 @@ class _Front:
     """Takes what clients ask, and answers in the protocol's words."""
 
     def __init__(
-        self, door: Door, calls: Calls, tools: Mapping[str, Tool], visitor_of: VisitorOf
+        self, calls: Calls, tools: Mapping[str, Tool], desk_of: Callable[[Any], Desk]
     ) -> None:
-        self._door = door
         self._calls = calls
         self._tools = tools
-        self._visitor_of = visitor_of
+        self._desk_of = desk_of
         self._shown = {name: _shown(tool) for name, tool in tools.items()}
 
     def schema_of(self, name: str) -> Mapping[str, Any] | None:
@@ -91,11 +89,11 @@ class _Front:
             known = ", ".join(self._tools)
             raise _refusal(f"There is no tool {params.name[:80]!r}; there are {known}.")
         try:
-            told = await self._calls.run(tool.call, desk, params.arguments or {})
+            data, text = await self._calls.run(tool.call, desk, params.arguments or {})
         except Exception as error:
             return types.CallToolResult(content=[_text(_said(error))], is_error=True)
         return types.CallToolResult(
-            content=[_text(told.text)], structured_content=dict(told.data), is_error=False
+            content=[_text(text)], structured_content=dict(data), is_error=False
         )
 
     async def list_resources(self, ctx: Any, params: Any) -> types.ListResourcesResult:
@@ -103,18 +101,7 @@ class _Front:
         desk = self._desk(ctx)
         if not _may(desk, resources.USED):
             return types.ListResourcesResult(resources=[])
-        found = await self._done(resources.listed, desk)
-        return types.ListResourcesResult(
-            resources=[
-                types.Resource(
-                    uri=each.uri,
-                    name=each.name,
-                    description=each.about,
-                    mime_type=resources.TEXT,
-                )
-                for each in found
-            ]
-        )
+        return types.ListResourcesResult(resources=await self._done(resources.listed, desk))
 
     async def list_templates(self, ctx: Any, params: Any) -> types.ListResourceTemplatesResult:
         """The one address with a variable in it."""
@@ -139,8 +126,12 @@ class _Front:
     async def list_prompts(self, ctx: Any, params: Any) -> types.ListPromptsResult:
         """The prompts that the visitor may use."""
         desk = self._desk(ctx)
-        usable = [each for each in PROMPTS.values() if _may(desk, each.uses)]
-        return types.ListPromptsResult(prompts=[_shown_prompt(each) for each in usable])
+        usable = [
+            types.Prompt(name=name, description=each.about, arguments=list(each.arguments))
+            for name, each in PROMPTS.items()
+            if _may(desk, each.uses)
+        ]
+        return types.ListPromptsResult(prompts=usable)
 
     async def get_prompt(self, ctx: Any, params: types.GetPromptRequestParams) -> Any:
         """A prompt, written out."""
@@ -156,7 +147,7 @@ class _Front:
     def _desk(self, ctx: Any) -> Desk:
         """The visitor's desk; without a caller, nothing is answered."""
         try:
-            return Desk(self._door, self._visitor_of(ctx.request))
+            return self._desk_of(ctx.request)
         except RemanenceError as error:
             raise _refusal(_said(error), types.INVALID_REQUEST) from error
 
@@ -173,7 +164,7 @@ class _Front:
 def _may(desk: Desk, uses: tuple[str, ...]) -> bool:
     try:
         for name in uses:
-            authorise(desk.visitor.caller, operation(name))
+            authorise(desk.caller, verb_of(name))
     except Forbidden:
         return False
     return True
@@ -210,11 +201,3 @@ def _shown(tool: Tool) -> types.Tool:
             open_world_hint=False,
         ),
     )
-
-
-def _shown_prompt(prompt: Prompt) -> types.Prompt:
-    arguments = [
-        types.PromptArgument(name=each.name, description=each.about, required=each.needed)
-        for each in prompt.arguments
-    ]
-    return types.Prompt(name=prompt.name, description=prompt.about, arguments=arguments)

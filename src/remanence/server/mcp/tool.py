@@ -1,46 +1,22 @@
-"""What an MCP tool is: its arguments, its answer, and the operations it is made of."""
+"""What an MCP tool is: who calls it, what it takes and gives, and the operations it is made of."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias, get_args, get_type_hints
 
-from remanence.operations.operation import Operation
-from remanence.operations.reading import Misfit, read
-from remanence.operations.rendering import plain
-from remanence.operations.table import operation
+from remanence.api.reading import Misfit, read
+from remanence.api.rendering import plain
+from remanence.api.schema import Schemas, required
+from remanence.api.verb import AnyVerb
+from remanence.api.verbs.table import verb_of
+from remanence.errors import Unauthenticated
 from remanence.server.access.caller import Caller, authorise
-from remanence.server.door import Door
-from remanence.server.mcp.shapes import Names, Schema, answer_schema, asked_schema, respelled
-from remanence.server.mcp.visitor import Visitor
-
-
-@dataclass(frozen=True, slots=True)
-class Desk:
-    """Where a tool's work is done: every operation goes through the door, as the visitor's."""
-
-    door: Door
-    visitor: Visitor
-
-    def do(self, name: str, /, **fields: Any) -> Any:
-        """Run the operation of this name; its response."""
-        wanted = operation(name)
-        return self.ask(wanted, wanted.request(**fields))
-
-    def ask(self, wanted: Operation, request: Any) -> Any:
-        """Run an operation whose request is at hand."""
-        return self.door.perform(self.visitor.caller, wanted, request)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What a tool answers: data for a program, and words for a model."""
-
-    data: Mapping[str, Any]
-    text: str
+from remanence.server.authorization import Desk, Door
+from remanence.server.rest.openapi import without_null
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,9 +43,9 @@ class Tool:
     also: Names = field(default_factory=dict)
 
     @cached_property
-    def operations(self) -> tuple[Operation, ...]:
+    def operations(self) -> tuple[AnyVerb, ...]:
         """The operations it is made of."""
-        return tuple(operation(name) for name in self.uses)
+        return tuple(verb_of(name) for name in self.uses)
 
     @property
     def writes(self) -> bool:
@@ -101,11 +77,14 @@ class Tool:
         for each in self.operations:
             authorise(caller, each)
 
-    def call(self, desk: Desk, arguments: Mapping[str, Any]) -> Told:
-        """Answer a call; a typed error or a `Misfit` says what is wrong with it."""
-        self.check(desk.visitor.caller)
-        answer = self.run(desk, self._read(arguments, desk.visitor.scope))
-        return Told(data=respelled(plain(answer), self.names), text=self.words(answer))
+    def call(self, desk: Desk, arguments: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+        """Answer a call, in data for a program and in words for a model.
+
+        A typed error or a `Misfit` says what is wrong with it.
+        """
+        self.check(desk.caller)
+        answer = self.run(desk, self._read(arguments, desk.scope))
+        return respelled(plain(answer), self.names), self.words(answer)
 
     def _read(self, arguments: Mapping[str, Any], scope: Mapping[str, str]) -> Any:
         there = self._named({n: given for n, given in arguments.items() if given is not None})
@@ -127,3 +106,98 @@ class Tool:
         if not self.names:
             return text
         return re.sub(r"\w+", lambda word: self.names.get(word[0], word[0]), text)
+
+
+HEADERS: Mapping[str, str] = {
+    "user_id": "x-memory-user-id",
+    "agent_id": "x-memory-agent-id",
+    "session_id": "x-memory-session-id",
+}
+
+
+def desk_of(door: Door, request: Any) -> Desk:
+    """Who sent an HTTP request, as the guard found; nobody is let in by default."""
+    caller = getattr(request.state, "caller", None) if request is not None else None
+    if not isinstance(caller, Caller):
+        raise Unauthenticated("Send a key: `Authorization: Bearer …`. `rem keys create` makes one.")
+    shown = {name: request.headers.get(header) for name, header in HEADERS.items()}
+    return Desk(
+        door=door, caller=caller, scope={name: text for name, text in shown.items() if text}
+    )
+
+
+Names: TypeAlias = Mapping[str, str]
+Schema: TypeAlias = dict[str, Any]
+DEFS = "#/$defs/"
+
+
+def asked_schema(kind: type, names: Names, withheld: frozenset[str] = frozenset()) -> Schema:
+    """The schema of a tool's arguments; what is unknown is refused at every depth.
+
+    Null is not offered to a model: it leaves out what it does not need.
+    """
+    schemas = Schemas(DEFS)
+    schema = _object(schemas, kind, withheld)
+    if schemas.components:
+        schema["$defs"] = schemas.components
+    return _respelled_schema(schema, names)
+
+
+def answer_schema(kind: type, names: Names) -> Schema:
+    """The schema of a tool's answer: an object at its root, as older clients want it."""
+    schemas = Schemas(DEFS)
+    root = schemas.of(kind)["$ref"].removeprefix(DEFS)
+    schema = dict(schemas.components[root])
+    defs = {name: part for name, part in schemas.components.items() if name != root}
+    if f'"{DEFS}{root}"' in str(schemas.components).replace("'", '"'):
+        defs[root] = schemas.components[root]
+    return _respelled_schema({**schema, "$defs": defs} if defs else schema, names)
+
+
+def respelled(data: Any, names: Names, *, back: bool = False) -> Any:
+    """JSON data with its keys as they are on the wire, or `back` as they are here."""
+    if not names:
+        return data
+    known = {wire: here for here, wire in names.items()} if back else names
+    return _renamed(data, known)
+
+
+def _renamed(data: Any, known: Names) -> Any:
+    if isinstance(data, Mapping):
+        return {known.get(name, name): _renamed(item, known) for name, item in data.items()}
+    if isinstance(data, list):
+        return [_renamed(item, known) for item in data]
+    return data
+
+
+def _respelled_schema(schema: Schema, names: Names) -> Schema:
+    def told(part: Any, where: str) -> Any:
+        if isinstance(part, Mapping):
+            ours = names if where == "properties" else {}
+            return {ours.get(n, n): told(p, "" if ours else n) for n, p in part.items()}
+        if isinstance(part, list):
+            return [names.get(p, p) if where == "required" else told(p, "") for p in part]
+        return part
+
+    return told(schema, "") if names else schema
+
+
+def _object(schemas: Schemas, kind: type, withheld: frozenset[str] = frozenset()) -> Schema:
+    hints = get_type_hints(kind)
+    asked = [each for each in fields(kind) if each.name not in withheld]
+    told: Schema = {"type": "object", "properties": {}, "additionalProperties": False}
+    for each in asked:
+        item = _item(hints[each.name])
+        schema = without_null(schemas.field(each, str if item else hints[each.name]))
+        if item:
+            schema |= {"type": "array", "items": _object(schemas, item)}
+        told["properties"][each.name] = schema
+    if needed := [each.name for each in asked if required(each)]:
+        told["required"] = needed
+    return told
+
+
+def _item(kind: Any) -> type | None:
+    """The dataclass that a list is made of, if it is."""
+    first = next(iter(get_args(kind)), None)
+    return first if isinstance(first, type) and is_dataclass(first) else None

@@ -7,51 +7,41 @@ from dataclasses import fields
 from functools import cache
 from typing import Any
 
+from remanence.api.rendering import dumped
+from remanence.api.schema import required
+from remanence.api.verb import AnyVerb
+from remanence.api.verbs.table import served
 from remanence.errors import InvalidInput
-from remanence.operations.operation import Operation
-from remanence.operations.rendering import dumped
-from remanence.operations.routes import WITHHELD, Route, routes
-from remanence.operations.schema import required
-from remanence.server.mcp import answers, asks, wording
+from remanence.language.fences import Fence, fenced
+from remanence.model.validation import whole_of
+from remanence.server.authorization import Desk
+from remanence.server.mcp import answers, asks
 from remanence.server.mcp.graph import GRAPH_TOOLS
-from remanence.server.mcp.tool import Desk, Tool
-from remanence.text.fences import Fence, fenced
+from remanence.server.mcp.tool import Tool
 
 ID_TOO, MEMORY_ID_TOO = {"id": "memory_id"}, {"memory_id": "id"}
 PLACE = ("user_id", "agent_id", "session_id")
 
 
-def _add(desk: Desk, asked: asks.AddMemory) -> answers.Remembered:
-    return answers.remembered(desk.do("add", **_given(asked)))
-
-
 def _search(desk: Desk, asked: asks.SearchMemories) -> answers.Search:
-    _check("limit", asked.limit, answers.MOST_HITS)
+    whole_of("limit", asked.limit, 1, answers.MOST_HITS)
     return answers.searched(desk.do("search", **_given(asked)))
 
 
 def _list(desk: Desk, asked: asks.GetMemories) -> answers.Page:
-    _check("limit", asked.limit, answers.MOST_LISTED)
+    whole_of("limit", asked.limit, 1, answers.MOST_LISTED)
     found = desk.do("find", **_given(asked) | {"limit": asked.limit + 1})
     return answers.page(found, asked.limit, asked.offset)
 
 
-def _get(desk: Desk, asked: asks.GetMemory) -> answers.Remembered:
-    return answers.remembered(desk.do("get", id=asked.memory_id))
-
-
 def _update(desk: Desk, asked: asks.UpdateMemory) -> answers.Remembered:
-    changed = {name: value for name, value in _given(asked).items() if name != "memory_id"}
-    return answers.remembered(desk.do("update", id=asked.memory_id, **changed))
+    given = _given(asked)
+    return answers.remembered(desk.do("update", id=given.pop("memory_id"), **given))
 
 
 def _delete(desk: Desk, asked: asks.DeleteMemory) -> answers.Deleted:
     done = desk.do("forget", id=(asked.memory_id,), erase=asked.erase, reason=asked.reason)
     return answers.deleted(asked.memory_id, done)
-
-
-def _context(desk: Desk, asked: asks.GetContext) -> answers.Prompt:
-    return answers.prompt(desk.do("context", **_given(asked)))
 
 
 def _converse(desk: Desk, asked: asks.AddConversation) -> answers.Stored:
@@ -71,8 +61,8 @@ DEFAULT_TOOLS = (
         "may be known already. For whole turns of a conversation use add_conversation.",
         asked=asks.AddMemory,
         answer=answers.Remembered,
-        run=_add,
-        words=wording.saved,
+        run=lambda desk, asked: answers.remembered(desk.do("add", **_given(asked))),
+        words=lambda memory: f"Remembered as {memory.id}.",
         uses=("add",),
         fills=PLACE,
     ),
@@ -84,7 +74,7 @@ DEFAULT_TOOLS = (
         asked=asks.SearchMemories,
         answer=answers.Search,
         run=_search,
-        words=wording.hits,
+        words=answers.hits,
         uses=("search",),
         fills=("user_id", "agent_id"),
     ),
@@ -95,7 +85,7 @@ DEFAULT_TOOLS = (
         asked=asks.GetMemories,
         answer=answers.Page,
         run=_list,
-        words=wording.listed,
+        words=answers.listed,
         uses=("find",),
         fills=("user_id", "agent_id"),
     ),
@@ -104,8 +94,8 @@ DEFAULT_TOOLS = (
         about="Show one memory whole, by its id.",
         asked=asks.GetMemory,
         answer=answers.Remembered,
-        run=_get,
-        words=wording.whole,
+        run=lambda desk, asked: answers.remembered(desk.do("get", id=asked.memory_id)),
+        words=answers.whole,
         uses=("get",),
         also=ID_TOO,
     ),
@@ -116,7 +106,7 @@ DEFAULT_TOOLS = (
         asked=asks.UpdateMemory,
         answer=answers.Remembered,
         run=_update,
-        words=wording.updated,
+        words=lambda memory: f"Changed {memory.id}.",
         uses=("update",),
         also=ID_TOO,
         repeats=True,
@@ -128,7 +118,7 @@ DEFAULT_TOOLS = (
         asked=asks.DeleteMemory,
         answer=answers.Deleted,
         run=_delete,
-        words=wording.gone,
+        words=answers.gone,
         uses=("forget",),
         also=ID_TOO,
         repeats=True,
@@ -139,8 +129,8 @@ DEFAULT_TOOLS = (
         "conversation so far, known facts and the memories that fit, within a number of tokens.",
         asked=asks.GetContext,
         answer=answers.Prompt,
-        run=_context,
-        words=wording.context,
+        run=lambda desk, asked: answers.picked(answers.Prompt, desk.do("context", **_given(asked))),
+        words=lambda answer: answer.text or "Nothing is known about this yet.",
         uses=("context",),
         fills=PLACE,
     ),
@@ -151,7 +141,7 @@ DEFAULT_TOOLS = (
         asked=asks.AddConversation,
         answer=answers.Stored,
         run=_converse,
-        words=wording.stored,
+        words=lambda kept: f"Kept {len(kept.ids)} turns of the conversation {kept.session_id}.",
         uses=("conversations.append",),
         fills=PLACE,
     ),
@@ -161,7 +151,7 @@ DEFAULT_TOOLS = (
 @cache
 def full_tools() -> tuple[Tool, ...]:
     """A tool for every operation that a server has."""
-    return tuple(_tool(route) for route in sorted(routes(), key=lambda one: one.operation.name))
+    return tuple(_tool(one) for one in sorted(served(), key=lambda one: one.name))
 
 
 PROFILES: Mapping[str, Callable[[], tuple[Tool, ...]]] = {
@@ -178,49 +168,35 @@ def tools_of(profile: str) -> Mapping[str, Tool]:
     return {each.name: each for each in PROFILES[profile]()}
 
 
-def _tool(route: Route) -> Tool:
+def _tool(wanted: AnyVerb) -> Tool:
     """An operation as it is: its request as arguments, its whole response as the answer."""
-    wanted = route.operation
-
-    def run(desk: Desk, request: Any) -> Any:
-        return desk.ask(wanted, request)
-
     return Tool(
         name=wanted.name.replace(".", "_"),
         about=wanted.summary,
         asked=wanted.request,
         answer=wanted.response,
-        run=run,
-        words=_data,
+        run=lambda desk, request: desk.door.perform(desk.caller, wanted, request),
+        words=lambda answer: f"{answers.DATA}\n{fenced(Fence.MEMORIES, dumped(answer))}",
         uses=(wanted.name,),
-        repeats=route.method in ("PUT", "DELETE"),
+        repeats=wanted.method in ("PUT", "DELETE"),
         fills=_fills(wanted),
-        withheld=WITHHELD.get(wanted.name, frozenset()),
+        withheld=wanted.withheld,
         also=MEMORY_ID_TOO if _names_memories(wanted) else {},
     )
 
 
-def _names_memories(wanted: Operation) -> bool:
+def _names_memories(wanted: AnyVerb) -> bool:
     """Whether its `id` is a memory's, and no fact's or run's."""
     return not wanted.layer and any(each.name == "id" for each in fields(wanted.request))
 
 
-def _fills(wanted: Operation) -> tuple[str, ...]:
+def _fills(wanted: AnyVerb) -> tuple[str, ...]:
     """User and agent; the session only where there must be one, as it narrows what is seen."""
     needed = {each.name for each in fields(wanted.request) if required(each)}
     return ("user_id", "agent_id", *({"session_id"} & needed))
-
-
-def _data(answer: Any) -> str:
-    return f"{wording.DATA}\n{fenced(Fence.MEMORIES, dumped(answer))}"
 
 
 def _given(asked: Any) -> dict[str, Any]:
     """The fields that were given at all."""
     values = {each.name: getattr(asked, each.name) for each in fields(asked)}
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _check(name: str, value: int, most: int) -> None:
-    if not 1 <= value <= most:
-        raise InvalidInput(f"{name} must be a whole number from 1 to {most}.")

@@ -6,13 +6,13 @@ is worked out first: for each user it names, and for everybody else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from remanence.errors import InvalidInput
 from remanence.model.filter import MAX_DEPTH
-from remanence.server.mem0.given import ANY, IDENTITIES, OWN, day_after, moment_of
+from remanence.server.mem0.requests import ANY, IDENTITIES, OWN, day_after, moment_of
 
 MOST_USERS = 50  # each is a search of its own
 COLUMNS: Mapping[str, str] = {
@@ -37,45 +37,19 @@ Filters: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Users:
-    """One of these users; None for anybody."""
+class Tree:
+    """A filter: by whom is asked about, what is left to ask of the memory, or whether all fit.
 
-    names: frozenset[str] | None
+    None is a user whom it does not name. One that `chooses` says something of users.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class Leaf:
-    """A condition in our own words."""
-
-    filters: Filters
+    ask: Callable[[str | None], Filters | bool]
+    users: frozenset[str] = frozenset()
+    chooses: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Every:
-    """All parts hold."""
-
-    parts: tuple[Tree, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Some:
-    """At least one part holds."""
-
-    parts: tuple[Tree, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Never:
-    """The part, which names no user, does not hold."""
-
-    part: Tree
-
-
-Tree: TypeAlias = Users | Leaf | Every | Some | Never
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
+class UserPart:
     """What to ask of one user, or of everybody."""
 
     user_id: str | None
@@ -89,19 +63,19 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedParts:
     """The parts of a question. What everybody is asked, the users are asked as well, and more."""
 
-    users: tuple[Part, ...]
-    everybody: Part | None
+    users: tuple[UserPart, ...]
+    everybody: UserPart | None
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[UserPart, ...]:
         """All of them."""
         return self.users if self.everybody is None else (*self.users, self.everybody)
 
 
-def asked_of(filters: object, *more: Mapping[str, Any]) -> Asked:
+def asked_of(filters: object, *more: Mapping[str, Any]) -> AskedParts:
     """The parts of a filter and of further conditions, which all must hold.
 
     One of the identities must be named, so that nobody sees everything for want of a filter.
@@ -109,7 +83,7 @@ def asked_of(filters: object, *more: Mapping[str, Any]) -> Asked:
     if filters is not None and not isinstance(filters, Mapping):
         raise InvalidInput('filters must be an object such as {"user_id": "alice"}.')
     given = [one for one in (filters, *more) if one]
-    tree = Every(tuple(_tree(one, 0) for one in given))
+    tree = _joined("and", [_tree(one, 0) for one in given])
     if not any(_names_somebody(one) for one in given):
         raise InvalidInput(
             "filters must name at least one of user_id, agent_id, app_id and run_id; "
@@ -118,52 +92,58 @@ def asked_of(filters: object, *more: Mapping[str, Any]) -> Asked:
     return _parted(tree)
 
 
-def _parted(tree: Tree) -> Asked:
-    named = sorted(_users(tree))
+def _parted(tree: Tree) -> AskedParts:
+    named = sorted(tree.users)
     if len(named) > MOST_USERS:
         raise InvalidInput(f"filters name {len(named)} users; at most {MOST_USERS} at once.")
-    rest = _for_user(tree, None)
-    everybody = None if rest is False else Part(None, None if rest is True else rest)
+    rest = tree.ask(None)
+    everybody = None if rest is False else UserPart(None, None if rest is True else rest)
     users = []
     for name in named:
-        own = _for_user(tree, name)
+        own = tree.ask(name)
         if own is not False and own != rest:
-            users.append(Part(name, None if own is True else own))
-    return Asked(tuple(users), everybody)
+            users.append(UserPart(name, None if own is True else own))
+    return AskedParts(tuple(users), everybody)
 
 
-def _for_user(tree: Tree, name: str | None) -> Filters | bool:
-    """What is left to ask where the user is known; None is one whom the filter does not name."""
-    match tree:
-        case Users(names):
-            return names is None or name in names
-        case Leaf(filters):
-            return filters
-        case Never(part):
-            inner = _for_user(part, name)
-            return not inner if isinstance(inner, bool) else {"not": inner}
-        case Every(parts):
-            return _joined("and", [_for_user(one, name) for one in parts], True)
-        case Some(parts):
-            return _joined("or", [_for_user(one, name) for one in parts], False)
+def _leaf(filters: Filters) -> Tree:
+    """A condition in our own words."""
+    return Tree(lambda name: filters)
 
 
-def _joined(word: str, parts: list[Filters | bool], usual: bool) -> Filters | bool:
-    if (not usual) in parts:
-        return not usual
-    left = [one for one in parts if not isinstance(one, bool)]
-    if not left:
-        return usual
-    return left[0] if len(left) == 1 else {word: left}
+def _one_of(names: frozenset[str] | None) -> Tree:
+    """One of these users; None for anybody."""
+    return Tree(lambda name: names is None or name in names, names or frozenset(), chooses=True)
 
 
-def _users(tree: Tree) -> set[str]:
-    match tree:
-        case Users(names):
-            return set(names or ())
-        case Every(parts) | Some(parts):
-            return {name for one in parts for name in _users(one)}
-    return set()
+def _joined(word: str, parts: Iterable[Tree]) -> Tree:
+    """All parts hold (`and`), or at least one does (`or`)."""
+    several, usual = tuple(parts), word == "and"
+
+    def ask(name: str | None) -> Filters | bool:
+        asked = [one.ask(name) for one in several]
+        if (not usual) in asked:
+            return not usual
+        left = [one for one in asked if not isinstance(one, bool)]
+        if not left:
+            return usual
+        return left[0] if len(left) == 1 else {word: left}
+
+    users = frozenset(name for one in several for name in one.users)
+    return Tree(ask, users, any(one.chooses for one in several))
+
+
+def _negated(tree: Tree) -> Tree:
+    if tree.chooses:
+        raise InvalidInput(
+            'A user cannot be left out by a filter; name those wanted: {"user_id": {"in": […]}}.'
+        )
+
+    def ask(name: str | None) -> Filters | bool:
+        inner = tree.ask(name)
+        return not inner if isinstance(inner, bool) else {"not": inner}
+
+    return Tree(ask)
 
 
 def _names_somebody(given: Any) -> bool:
@@ -180,50 +160,35 @@ def _tree(given: Any, depth: int) -> Tree:
         raise InvalidInput(f"A filter is an object; got {str(given)[:40]!r}.")
     if depth > MAX_DEPTH:
         raise InvalidInput(f"The filter is nested deeper than {MAX_DEPTH} levels.")
-    parts = tuple(_entry(str(key), value, depth) for key, value in given.items())
-    return parts[0] if len(parts) == 1 else Every(parts)
+    return _joined("and", [_entry(str(key), value, depth) for key, value in given.items()])
 
 
 def _entry(key: str, value: Any, depth: int) -> Tree:
     word = key.removeprefix("$").upper()
     if word in ("AND", "OR", "NOT") and isinstance(value, list | Mapping):
         several = value if isinstance(value, list) else [value]
-        parts = tuple(_tree(one, depth + 1) for one in several)
-        if word == "AND":
-            return Every(parts)
-        return Some(parts) if word == "OR" else _negated(Some(parts))
+        tree = _joined("and" if word == "AND" else "or", [_tree(one, depth + 1) for one in several])
+        return _negated(tree) if word == "NOT" else tree
     if key == "user_id":
         return _user(value)
     if key == "metadata" and isinstance(value, Mapping):
-        return Every(tuple(Leaf(one) for k, v in value.items() for one in _tests(str(k), v)))
-    return Every(tuple(Leaf(one) for one in _tests(COLUMNS.get(key, key), value)))
-
-
-def _negated(tree: Tree) -> Never:
-    if _speaks_of_users(tree):
-        raise InvalidInput(
-            'A user cannot be left out by a filter; name those wanted: {"user_id": {"in": […]}}.'
-        )
-    return Never(tree)
-
-
-def _speaks_of_users(tree: Tree) -> bool:
-    if isinstance(tree, Every | Some):
-        return any(_speaks_of_users(one) for one in tree.parts)
-    return isinstance(tree, Users)
+        tests = [one for k, v in value.items() for one in _tests(str(k), v)]
+    else:
+        tests = list(_tests(COLUMNS.get(key, key), value))
+    return _joined("and", map(_leaf, tests))
 
 
 def _user(value: Any) -> Tree:
     tests = value if isinstance(value, Mapping) else {"eq": value}
-    found: list[Tree] = []
+    found = []
     for operator, operand in tests.items():
         several = operand if isinstance(operand, list) else [operand]
         if operator not in ("eq", "in"):
             raise InvalidInput(f"user_id takes a name or {{'in': […]}}, not {operator!r}.")
         if not all(isinstance(one, str) for one in several):
             raise InvalidInput("user_id must be text.")
-        found.append(Users(None if ANY in several else frozenset(several)))
-    return Every(tuple(found))
+        found.append(_one_of(None if ANY in several else frozenset(several)))
+    return _joined("and", found)
 
 
 def _tests(column: str, value: Any) -> Iterator[Filters]:

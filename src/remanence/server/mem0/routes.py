@@ -2,147 +2,127 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
 
 import orjson
-from fastapi import APIRouter, FastAPI
-from fastapi.routing import APIRoute
+from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 
-from remanence.clock import Clock, SystemClock
+from remanence.api.reading import Misfit
 from remanence.errors import RemanenceError
-from remanence.operations.reading import Misfit
-from remanence.server.mem0 import (
-    adding,
-    asking,
-    changing,
-    deleting,
-    entities,
-    listing,
-    refusing,
-    searching,
-    told,
-)
-from remanence.server.mem0.desk import Body, Desk
-from remanence.server.mem0.given import truth_of
+from remanence.server.mem0 import reads, responses, writes
+from remanence.server.mem0.requests import Body, Mem0Desk, truth_of
 from remanence.server.problems import RETRY_S, problem_of
+from remanence.server.rest.asking import object_in
+from remanence.server.rest.openapi import Endpoint, add_route
 
 JSON = "application/json"
-Work = Callable[[Desk, Request, Body], Any]
+Work = Callable[[Mem0Desk, Request, Body], Any]
 
 
-def add_mem0(app: FastAPI, *, clock: Clock | None = None) -> None:
+NOT_HERE = 501
+# mem0's tools show the reason of a 400; of our finer statuses they know nothing.
+PLAINER: Mapping[int, int] = {422: 400}
+NOT_HERE_PATHS: Mapping[str, str] = {
+    "/api/v1/{rest:path}": "There are no organisations, projects, webhooks and sign-ups here: "
+    "a key belongs to one tenant, and `rem keys create` makes one.",
+    "/v1/exports/": "Exports by a schema are not made here; `rem export` gives everything.",
+    "/v1/exports/get/": "Exports by a schema are not made here; `rem export` gives everything.",
+    "/v1/summary/": "Summaries of an export are not made here; POST /v1/context gives a prompt.",
+    "/v2/profiles/{rest:path}": "Profiles are not made here; GET /v1/facts/about knows a user.",
+    "/v2/entities/user/{rest:path}/profile/": "Profiles are not made here; GET /v1/facts/about "
+    "knows a user.",
+    "/v1/agent-rush/{rest:path}": "This server has no public memories.",
+    "/configure": "A server is configured where it runs, not by its callers; see the settings.",
+}
+
+
+class NotHere(RemanenceError):
+    """A part of mem0's platform that this server does not have."""
+
+
+def refused(path: str) -> NoReturn:
+    """Say why there is nothing at this path."""
+    for pattern, reason in NOT_HERE_PATHS.items():
+        start, _, end = pattern.partition("{rest:path}")
+        if path.startswith(start) and path.endswith(end):
+            raise NotHere(reason)
+    raise NotHere("This server does not have that part of mem0's platform.")
+
+
+def add_mem0(app: Starlette) -> None:
     """Give the app mem0's paths."""
-    app.state.mem0_clock = clock or SystemClock()
-    router = APIRouter(route_class=Mem0Route)
     for path, methods in PATHS.items():
         for method, work in methods.items():
-            router.add_api_route(
-                path,
-                _endpoint(work),
-                methods=[method],
-                include_in_schema=False,
-                response_model=None,
-            )
-    app.include_router(router)
+            add_route(app, path, _endpoint(work), methods=[method])
 
 
-class Mem0Route(APIRoute):
-    """Tells errors as mem0's client reads them: plain JSON, and 400 for a bad value."""
+def _endpoint(work: Work) -> Endpoint:
+    """An endpoint that tells errors as mem0's client reads them: plain JSON, 400 for a value."""
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The endpoint, with its errors answered."""
-        answer = super().get_route_handler()
-
-        async def answered(request: Request) -> Response:
-            try:
-                return await answer(request)
-            except (RemanenceError, Misfit) as error:
-                problem = problem_of(error, getattr(request.state, "request_id", ""))
-                if problem.status >= 500 and not isinstance(error, refusing.NotHere):
-                    raise  # the app logs it
-                status = refusing.STATUSES.get(problem.status, problem.status)
-                if isinstance(error, refusing.NotHere):
-                    status = refusing.NOT_HERE
-                return _json(problem.body() | {"status": status}, status, problem.retry_s)
-
-        return answered
-
-
-def _endpoint(work: Work) -> Callable[[Request], Coroutine[Any, Any, Response]]:
     async def endpoint(request: Request) -> Response:
-        state, body = request.app.state, await _body(request)
-        desk = Desk(state.door, request.state.caller, state.mem0_clock)
-        return _json(await state.calls.run(work, desk, request, body))
+        try:
+            state, body = request.app.state, object_in(await request.body())
+            desk = Mem0Desk(door=state.door, caller=request.state.caller, clock=state.clock)
+            return _json(await state.calls.run(work, desk, request, body))
+        except (RemanenceError, Misfit) as error:
+            return _told(error, getattr(request.state, "request_id", ""))
 
     return endpoint
 
 
+def _told(error: RemanenceError | Misfit, id: str) -> Response:
+    problem = problem_of(error, id)
+    if problem.status >= 500 and not isinstance(error, NotHere):
+        raise error  # the app logs it
+    status = PLAINER.get(problem.status, problem.status)
+    if isinstance(error, NotHere):
+        status = NOT_HERE
+    return _json(problem.body() | {"status": status}, status, problem.retry_s)
+
+
 def _json(answer: Any, status: int = 200, retry_s: float | None = None) -> Response:
-    headers = {"cache-control": "no-store"}
-    if retry_s is not None and status == 503:
-        headers["retry-after"] = str(RETRY_S)
-    return Response(orjson.dumps(answer), status_code=status, media_type=JSON, headers=headers)
+    headers = {"retry-after": str(RETRY_S)} if retry_s is not None and status == 503 else None
+    return Response(orjson.dumps(answer), status, headers, JSON)
 
 
-async def _body(request: Request) -> Body:
-    raw = await request.body()
-    if not raw.strip():
-        return {}
-    try:
-        data = orjson.loads(raw)
-    except orjson.JSONDecodeError as error:
-        raise Misfit(f"The body is not JSON: {error}.") from error
-    if not isinstance(data, dict):
-        raise Misfit("The body must be a JSON object.")
-    return data
-
-
-def _ping(desk: Desk, request: Request, body: Body) -> Any:
+def _ping(desk: Mem0Desk, request: Request, body: Body) -> Any:
     tenant = desk.caller.tenant
     return {"status": "ok", "org_id": tenant, "project_id": tenant, "user_email": None}
 
 
-def _page(desk: Desk, request: Request, body: Body) -> Any:
+def _page(desk: Mem0Desk, request: Request, body: Body) -> Any:
     query = request.query_params
-    return listing.page(
+    return reads.page(
         desk, body, query.get("page"), query.get("page_size"), str(request.url.replace(query=""))
     )
 
 
-def _delete(desk: Desk, request: Request, body: Body) -> Any:
+def _delete(desk: Mem0Desk, request: Request, body: Body) -> Any:
     linked = truth_of("delete_linked", request.query_params.get("delete_linked"))
-    return deleting.deleted(desk, _id(request), linked=bool(linked))
+    return writes.deleted(desk, _id(request), linked=bool(linked))
 
 
-def _delete_all(desk: Desk, request: Request, body: Body) -> Any:
-    return deleting.deleted_all(desk, dict(request.query_params))
+def _added_here(desk: Mem0Desk, request: Request, body: Body) -> Any:
+    _, records = writes.stored(desk, body)
+    return {"results": [responses.added_of(one) for one in records]}
 
 
-def _entity(desk: Desk, request: Request, body: Body) -> Any:
-    return entities.removed(desk, request.path_params["type"], request.path_params["name"])
-
-
-def _added_here(desk: Desk, request: Request, body: Body) -> Any:
-    _, records = adding.stored(desk, body)
-    return {"results": [told.added_of(one) for one in records]}
-
-
-def _listed_here(desk: Desk, request: Request, body: Body) -> Any:
+def _listed_here(desk: Mem0Desk, request: Request, body: Body) -> Any:
     query = dict(request.query_params)
     size = query.pop("limit", query.pop("top_k", None))
-    return {"results": listing.page(desk, query, None, size)["results"]}
+    return {"results": reads.page(desk, query, None, size)["results"]}
 
 
-def _updated_here(desk: Desk, request: Request, body: Body) -> Any:
-    changing.updated(desk, _id(request), body)
+def _updated_here(desk: Mem0Desk, request: Request, body: Body) -> Any:
+    writes.updated(desk, _id(request), body)
     return {"message": "Memory updated successfully!"}
 
 
-def _reset(desk: Desk, request: Request, body: Body) -> Any:
-    deleting.erased(desk, {"user_id": "*"})
+def _reset(desk: Mem0Desk, request: Request, body: Body) -> Any:
+    writes.erased(desk, {"user_id": "*"})
     return {"message": "All memories reset"}
 
 
@@ -150,44 +130,48 @@ def _id(request: Request) -> str:
     return str(request.path_params["id"])
 
 
-def _refused(desk: Desk, request: Request, body: Body) -> Any:
-    raise refusing.refusal(request.url.path)
-
-
-REFUSED: dict[str, Work] = dict.fromkeys(("GET", "POST", "PUT", "PATCH", "DELETE"), _refused)
+REFUSED: dict[str, Work] = dict.fromkeys(
+    ("GET", "POST", "PUT", "PATCH", "DELETE"),
+    lambda desk, request, body: refused(request.url.path),
+)
+DELETE_ALL: dict[str, Work] = {
+    "DELETE": lambda desk, request, body: writes.deleted_all(desk, request.query_params),
+}
 ONE: dict[str, Work] = {
-    "GET": lambda desk, request, body: asking.one(desk, _id(request)),
+    "GET": lambda desk, request, body: reads.one(desk, _id(request)),
     "DELETE": _delete,
 }
 HISTORY: dict[str, Work] = {
-    "GET": lambda desk, request, body: asking.history(desk, _id(request)),
+    "GET": lambda desk, request, body: reads.history(desk, _id(request)),
 }
 SEARCH: dict[str, Work] = {
-    "POST": lambda desk, request, body: searching.searched(desk, body),
+    "POST": lambda desk, request, body: reads.searched(desk, body),
 }
 PATHS: dict[str, dict[str, Work]] = {
     "/v1/ping/": {"GET": _ping},
-    "/v3/memories/add/": {"POST": lambda desk, request, body: adding.added(desk, body)},
+    "/v3/memories/add/": {"POST": lambda desk, request, body: writes.added(desk, body)},
     "/v3/memories/search/": SEARCH,
     "/v3/memories/": {"POST": _page},
     "/v1/memories/{id}/history/": HISTORY,
     "/v1/memories/{id}/": ONE
-    | {"PUT": lambda desk, request, body: changing.updated(desk, _id(request), body)},
-    "/v1/memories/": {"DELETE": _delete_all},
+    | {"PUT": lambda desk, request, body: writes.updated(desk, _id(request), body)},
+    "/v1/memories/": DELETE_ALL,
     "/v1/batch/": {
-        "PUT": lambda desk, request, body: changing.updated_many(desk, body),
-        "DELETE": lambda desk, request, body: deleting.deleted_many(desk, body),
+        "PUT": lambda desk, request, body: writes.updated_many(desk, body),
+        "DELETE": lambda desk, request, body: writes.deleted_many(desk, body),
     },
-    "/v1/entities/": {"GET": lambda desk, request, body: entities.entities(desk)},
-    "/v2/entities/{type}/{name:path}/": {"DELETE": _entity},
-    "/v1/feedback/": {"POST": lambda desk, request, body: changing.judged(desk, body)},
-    "/v1/events/": {"GET": lambda desk, request, body: adding.events(desk)},
-    "/v1/event/{id}/": {"GET": lambda desk, request, body: adding.event(desk, _id(request))},
+    "/v1/entities/": {"GET": lambda desk, request, body: writes.entities(desk)},
+    "/v2/entities/{type}/{name:path}/": {
+        "DELETE": lambda desk, request, body: writes.removed(desk, **request.path_params)
+    },
+    "/v1/feedback/": {"POST": lambda desk, request, body: writes.judged(desk, body)},
+    "/v1/events/": {"GET": lambda desk, request, body: writes.events(desk)},
+    "/v1/event/{id}/": {"GET": lambda desk, request, body: writes.event(desk, _id(request))},
     # the self-hosted server
-    "/memories": {"POST": _added_here, "GET": _listed_here, "DELETE": _delete_all},
+    "/memories": {"POST": _added_here, "GET": _listed_here} | DELETE_ALL,
     "/memories/{id}": ONE | {"PUT": _updated_here},
     "/memories/{id}/history": HISTORY,
     "/search": SEARCH,
     "/reset": {"POST": _reset},
-    **dict.fromkeys(refusing.PATHS, REFUSED),
+    **dict.fromkeys(NOT_HERE_PATHS, REFUSED),
 }

@@ -2,9 +2,3 @@
 
 The upstream is the one that the settings name, never one that a request names.
 """
-
-from __future__ import annotations
-
-from remanence.server.proxy.routes import add_proxy, drain
-
-__all__ = ["add_proxy", "drain"]

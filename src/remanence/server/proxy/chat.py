@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
-from remanence.llm.answers import mended
-from remanence.operations.reading import Misfit
+from remanence.api.reading import Misfit
+from remanence.backends.llm.answers import mended
 
 SYSTEM = ("system", "developer")
 ANSWERS_OF_TOOLS = ("tool", "function")
@@ -27,7 +27,7 @@ class Chat:
     text: str
     messages: tuple[Mapping[str, Any], ...]
     user: object
-    slot: Slot
+    slot: PromptSlot
 
     def told(self, block: str) -> bytes:
         """The body with this block in it; as it came if there is none."""
@@ -65,7 +65,7 @@ class Chat:
         return self.messages[place].get("role")
 
 
-class Slot(NamedTuple):
+class PromptSlot(NamedTuple):
     """Where a block goes: it is written by `fill` in the place of what stands there."""
 
     start: int
@@ -123,29 +123,31 @@ def _messages(given: object) -> tuple[Mapping[str, Any], ...]:
     return tuple(given)
 
 
-def _slot(text: str, messages: _Part) -> Slot:
+def _slot(text: str, messages: _Part) -> PromptSlot:
     """The end of the first system message; where there is none, a new one before the others."""
     for message in _items(text, messages.start):
         if message.value.get("role") in SYSTEM:
             return _slot_in(text, message)
     rest = ", " if messages.value else ""
     at = messages.start + 1
-    return Slot(at, at, lambda block: _json({"role": "system", "content": block}) + rest)
+    return PromptSlot(at, at, lambda block: _json({"role": "system", "content": block}) + rest)
 
 
-def _slot_in(text: str, message: _Part) -> Slot:
+def _slot_in(text: str, message: _Part) -> PromptSlot:
     content = {part.name: part for part in _members(text, message.start)}.get("content")
     if content is None:
         at = message.end - 1
-        return Slot(at, at, lambda block: f', "content": {_json(block)}')
+        return PromptSlot(at, at, lambda block: f', "content": {_json(block)}')
     inside = content.end - 1  # before the closing mark
     if isinstance(content.value, list):
         comma = ", " if content.value else ""
-        return Slot(inside, inside, lambda block: comma + _json({"type": "text", "text": block}))
+        return PromptSlot(
+            inside, inside, lambda block: comma + _json({"type": "text", "text": block})
+        )
     if isinstance(content.value, str):
         gap = "\n\n" if content.value else ""
-        return Slot(inside, inside, lambda block: _json(gap + block)[1:-1])
-    return Slot(content.start, content.end, _json)
+        return PromptSlot(inside, inside, lambda block: _json(gap + block)[1:-1])
+    return PromptSlot(content.start, content.end, _json)
 
 
 def _members(text: str, at: int) -> Iterator[_Part]:

@@ -1,22 +1,28 @@
-"""What a chat is told from memory: one block inside the budget, or why there is none."""
+"""Whose memory a chat has, by its headers, and what it is told from there."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeAlias
 
+from starlette.datastructures import Headers
+
+from remanence.api.reading import Misfit
+from remanence.api.verb import AnyVerb, Grant
+from remanence.api.verbs.table import verb_of
+from remanence.errors import Forbidden, InvalidInput
+from remanence.language.tokens import count_tokens
 from remanence.model.context import Context
+from remanence.model.memory import unit_interval
 from remanence.model.query import MAX_QUERY
-from remanence.operations.recalling import Bridge
-from remanence.operations.table import operation
+from remanence.model.validation import MAX_LABEL, label_of
 from remanence.server.access.caller import Caller
-from remanence.server.calls import Calls
-from remanence.server.door import Door
 from remanence.server.problems import Overloaded, problem_of
 from remanence.server.proxy.chat import Chat
-from remanence.server.proxy.placing import Placing
-from remanence.text.tokens import count_tokens
 
 WAIT_S = 5.0  # for the memory, before a chat goes on without it
 MOST_IDS = 100  # in a header, of which many servers take 8 KB in all
@@ -38,11 +44,10 @@ class Recalled:
         return told | ({"x-memory-error": self.error} if self.error else {})
 
 
-async def recalled(
-    door: Door, calls: Calls, caller: Caller, chat: Chat, placing: Placing, max_tokens: int
-) -> Recalled:
+async def recalled(perform: Perform, chat: Chat, placing: Placing, max_tokens: int) -> Recalled:
     """Ask the memory. Whatever is wrong with it, the chat goes on."""
-    asked = Bridge(
+    verb = verb_of("context")
+    asked = verb.request(
         query=chat.question[:MAX_QUERY] or None,
         user_id=placing.user_id,
         agent_id=placing.agent_id,
@@ -51,8 +56,7 @@ async def recalled(
         min_trust=placing.min_trust,
     )
     try:
-        work = calls.run(door.perform, caller, operation("context"), asked)
-        context: Context = await asyncio.wait_for(work, WAIT_S)
+        context: Context = await asyncio.wait_for(perform(verb, asked), WAIT_S)
     except TimeoutError:
         return failed(Overloaded("The memory took too long."))
     except Exception as error:
@@ -76,3 +80,114 @@ def _shown(context: Context, *, turns: bool) -> Recalled:
     ids = tuple(id for id in context.ids if id not in recent)
     block = str(system[0]) if system else ""
     return Recalled(block, ids, count_tokens(block) if block else 0)
+
+
+Perform: TypeAlias = Callable[[AnyVerb, Any], Awaitable[Any]]  # as the caller, in a thread
+USER, AGENT, SESSION = "x-memory-user-id", "x-memory-agent-id", "x-memory-session-id"
+MODE, MIN_TRUST = "x-memory-mode", "x-memory-min-trust"
+
+
+class Mode(StrEnum):
+    """What the memory does in a chat."""
+
+    OFF = "off"
+    READ = "read"
+    WRITE = "write"
+    READWRITE = "readwrite"
+
+    @property
+    def reads(self) -> bool:
+        """Whether memories go into the prompt."""
+        return self in (Mode.READ, Mode.READWRITE)
+
+    @property
+    def writes(self) -> bool:
+        """Whether what is said is stored."""
+        return self in (Mode.WRITE, Mode.READWRITE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placing:
+    """Whose memory. `mode` is what was asked for and the key allows; `less` that it is less."""
+
+    user_id: str | None
+    agent_id: str | None
+    session_id: str | None
+    mode: Mode
+    less: bool = False
+    min_trust: float | None = None
+
+
+def placed(headers: Headers, user: object, caller: Caller) -> Placing:
+    """Read the headers; `user` is OpenAI's field, which counts where no header names a user."""
+    wanted, allowed = mode_of(headers), allowed_to(caller)
+    mode = _MODES[
+        (wanted or Mode.READWRITE).reads and allowed.reads,
+        (wanted or Mode.READWRITE).writes and allowed.writes,
+    ]
+    named = header_of(headers, USER)
+    if named is None and mode is not Mode.OFF:
+        named = _field(user)
+    return Placing(
+        user_id=named,
+        agent_id=header_of(headers, AGENT),
+        session_id=header_of(headers, SESSION),
+        mode=mode,
+        less=wanted is not None and mode is not wanted,
+        min_trust=trust_of(headers),
+    )
+
+
+def trust_of(headers: Headers) -> float | None:
+    """How far what is recalled must be trusted; None if nothing is said."""
+    given = header_of(headers, MIN_TRUST)
+    try:
+        return None if given is None else unit_interval(MIN_TRUST, float(given))
+    except (ValueError, InvalidInput):
+        raise Misfit("X-Memory-Min-Trust must be a number from 0 to 1.") from None
+
+
+def mode_of(headers: Headers) -> Mode | None:
+    """What is asked for; None if nothing is said."""
+    given = header_of(headers, MODE)
+    try:
+        return None if given is None else Mode(given.lower())
+    except ValueError:
+        raise Misfit(f"X-Memory-Mode must be one of {', '.join(Mode)}.") from None
+
+
+def allowed_to(caller: Caller) -> Mode:
+    """The most that a key allows; `Forbidden` if that is nothing at all."""
+    reads, writes = caller.may(Grant.READ), caller.may(Grant.WRITE)
+    if not reads and not writes:
+        raise Forbidden("The proxy needs a key with the scope `read` or `write`.")
+    return _MODES[reads, writes]
+
+
+def header_of(headers: Headers, name: str) -> str | None:
+    """A header's value as it is, in UTF-8.
+
+    One that is empty or given twice is refused, not passed over: the chat would end up in the
+    memory of somebody else, or of nobody.
+    """
+    values = headers.getlist(name)
+    if not values:
+        return None
+    try:
+        [value] = [one.encode("latin-1").decode() for one in values]
+    except UnicodeDecodeError:
+        raise Misfit(f"{name} must be in UTF-8.") from None
+    except ValueError:
+        raise Misfit(f"{name} is given {len(values)} times; once is enough.") from None
+    if not value.strip() or len(value) > MAX_LABEL or not value.isprintable():
+        raise Misfit(f"{name} must be 1 to {MAX_LABEL} characters that can be printed.")
+    return value
+
+
+def _field(user: object) -> str | None:
+    if user is not None and not isinstance(user, str):
+        raise Misfit("`user` must be text.")
+    return label_of("user", user) if user else None
+
+
+_MODES = {(mode.reads, mode.writes): mode for mode in Mode}

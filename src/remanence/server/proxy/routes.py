@@ -3,58 +3,52 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial, wraps
-from typing import Any
+from functools import partial
 
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 
 from remanence.config import Settings
-from remanence.errors import RemanenceError
-from remanence.operations.reading import Misfit
 from remanence.server.access.caller import Caller
-from remanence.server.problems import TITLES, Problem
+from remanence.server.problems import TITLES, Refusal
 from remanence.server.proxy.chat import Chat, read_chat
-from remanence.server.proxy.heard import Heard
-from remanence.server.proxy.keeping import Keeping, Whose, writes_of
-from remanence.server.proxy.placing import Placing, allowed_to, placed
-from remanence.server.proxy.recalling import Recalled, recalled
-from remanence.server.proxy.refusing import answer, refusal
-from remanence.server.proxy.relay import Relay
-from remanence.server.proxy.upstream import CHAT, MODELS, Upstream
+from remanence.server.proxy.keeping import ExchangeOwner, Keeping, writes_of
+from remanence.server.proxy.recalling import (
+    Perform,
+    Placing,
+    Recalled,
+    allowed_to,
+    placed,
+    recalled,
+)
+from remanence.server.proxy.upstream import CHAT, MODELS, Relay, StreamedAnswer, Upstream
 
 SETTLE_S = 1.0  # for what was said a moment ago to be stored, before it is looked for
 ANY, LONGEST_ACCEPT = "*/*", 256
 FORBIDDEN = "forbidden"
-Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
-def add_proxy(app: FastAPI) -> None:
+def add_proxy(app: Starlette) -> None:
     """Add the routes; connections open and close with the app.
 
     What is still to be stored then is stored before the memory is closed.
     """
     proxy = Proxy(app)
     app.state.proxy = proxy
-    chat, models = _answered(proxy.chat), _answered(proxy.models)
-    app.add_route("/v1/chat/completions", chat, methods=["POST"], include_in_schema=False)
-    app.add_route("/v1/models", models, methods=["GET"], include_in_schema=False)
+    app.add_route("/v1/chat/completions", proxy.chat, methods=["POST"], include_in_schema=False)
+    app.add_route("/v1/models", proxy.models, methods=["GET"], include_in_schema=False)
     app.state.closing.append(lambda _: proxy.opened())
-
-
-async def drain(app: FastAPI) -> None:
-    """Wait until all that was said in chats is stored."""
-    await app.state.proxy.keeping.drain()
 
 
 class Proxy:
     """Answers chat requests."""
 
-    def __init__(self, app: FastAPI) -> None:
-        self._app = app
+    def __init__(self, app: Starlette) -> None:
+        self._state = app.state
+        self._settings: Settings = app.state.settings
         self._upstream = Upstream(self._settings)
         self.keeping = Keeping()
 
@@ -69,10 +63,7 @@ class Proxy:
 
     async def chat(self, request: Request) -> Response:
         """Pass a chat on, with what is remembered; remember what is said."""
-        caller: Caller = request.state.caller
-        allowed_to(caller)
-        if not self._upstream.named:
-            return _not_configured(request)
+        caller = self._admitted(request)
         chat = read_chat(await request.body())
         placing = placed(request.headers, chat.user, caller)
         started = time.perf_counter()
@@ -87,45 +78,42 @@ class Proxy:
 
     async def models(self, request: Request) -> Response:
         """Pass the list of models on."""
-        allowed_to(request.state.caller)
-        if not self._upstream.named:
-            return _not_configured(request)
+        self._admitted(request)
         return Relay(self._upstream, self._upstream.request("GET", MODELS, _accept(request)), {})
 
     async def _recalled(self, caller: Caller, chat: Chat, placing: Placing) -> Recalled:
         if not placing.mode.reads:
             return Recalled()
         await self.keeping.settled(_whose(caller, placing), SETTLE_S)
-        state, budget = self._app.state, self._settings.proxy_tokens
-        return await recalled(state.door, state.calls, caller, chat, placing, budget)
+        budget = self._settings.proxy_tokens
+        return await recalled(self._performing(caller), chat, placing, budget)
 
-    def _over(self, caller: Caller, chat: Chat, placing: Placing, heard: Heard) -> None:
+    def _over(self, caller: Caller, chat: Chat, placing: Placing, heard: StreamedAnswer) -> None:
         writes = writes_of(chat, heard, placing, self._settings.max_text) if heard.accepted else []
         if writes:
-            state = self._app.state
-            self.keeping.keep(state.door, state.calls, caller, _whose(caller, placing), writes)
+            self.keeping.keep(self._performing(caller), _whose(caller, placing), writes)
 
-    @property
-    def _settings(self) -> Settings:
-        settings: Settings = self._app.state.settings
-        return settings
+    def _performing(self, caller: Caller) -> Perform:
+        return partial(self._state.calls.run, self._state.door.perform, caller)
+
+    def _admitted(self, request: Request) -> Caller:
+        """Who asks, if their key may and there is somebody to pass it on to."""
+        caller: Caller = request.state.caller
+        allowed_to(caller)
+        if self._upstream.named:
+            return caller
+        raise Refusal(
+            "not-configured",
+            type="not-configured",
+            title=TITLES["not-configured"],
+            status=422,
+            detail="There is no upstream: set upstream_url to an OpenAI-compatible endpoint, such "
+            "as http://127.0.0.1:11434/v1, and upstream_key to its key.",
+        )
 
 
-def _answered(endpoint: Endpoint) -> Endpoint:
-    """The endpoint, with its errors as the clients of this API read them."""
-
-    @wraps(endpoint)
-    async def answered(request: Request) -> Response:
-        try:
-            return await endpoint(request)
-        except (RemanenceError, Misfit) as error:
-            return refusal(error, request.url.path, getattr(request.state, "request_id", ""))
-
-    return answered
-
-
-def _whose(caller: Caller, placing: Placing) -> Whose:
-    return Whose(caller.tenant, placing.user_id, placing.session_id)
+def _whose(caller: Caller, placing: Placing) -> ExchangeOwner:
+    return ExchangeOwner(caller.tenant, placing.user_id, placing.session_id)
 
 
 def _accept(request: Request) -> str:
@@ -133,15 +121,3 @@ def _accept(request: Request) -> str:
     given = request.headers.get("accept", ANY)
     good = given.isascii() and given.isprintable() and 0 < len(given) <= LONGEST_ACCEPT
     return given if good else ANY
-
-
-def _not_configured(request: Request) -> Response:
-    problem = Problem(
-        type="not-configured",
-        title=TITLES["not-configured"],
-        status=422,
-        detail="There is no upstream: set upstream_url to an OpenAI-compatible endpoint, such as "
-        "http://127.0.0.1:11434/v1, and upstream_key to its key.",
-        request_id=getattr(request.state, "request_id", ""),
-    )
-    return answer(problem)

@@ -1,13 +1,19 @@
-"""The one endpoint that chats are passed on to, and what of a request and an answer passes."""
+"""The one endpoint that chats are passed on to, and its answer on the way back."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from remanence.backends.llm.answers import DONE, MAX_ANSWER, MAX_LINE, content_of
 from remanence.config import Settings
 from remanence.errors import ConfigError, LanguageModelError
 
@@ -141,3 +147,184 @@ def _is_local(url: httpx.URL) -> bool:
         return url.host == "localhost" or ip_address(url.host).is_loopback
     except ValueError:
         return False
+
+
+LEFT = "the client left"
+BROKE = "the upstream broke off"
+# Why a model stops without having said all.
+CUT_SHORT = ("length", "content_filter")
+
+
+class StreamedAnswer:
+    """One answer as far as it has come. Nothing in it can raise: it only listens."""
+
+    def __init__(self) -> None:
+        self.status: int | None = None
+        self.refused = False
+        self.ending = LEFT
+        self._streamed = False
+        self._readable = True
+        self._held = bytearray()
+        self._texts: list[str] = []
+        self._size = 0
+        self._finish = ""
+        self._done = False
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the exchange took place: the upstream did not refuse it."""
+        return not self.refused and (self.status is None or 200 <= self.status < 300)
+
+    @property
+    def text(self) -> str:
+        """What the assistant said in its first choice."""
+        return "".join(self._texts)
+
+    @property
+    def partial(self) -> str:
+        """Why the text is not all that was to be said; empty if it is."""
+        if self._finish in CUT_SHORT:
+            return self._finish
+        return "" if self._done or self._finish else self.ending
+
+    def begins(self, status: int, kind: str, encoding: str) -> None:
+        """The head of the answer is here."""
+        self.status = status
+        self._streamed = "event-stream" in kind.lower()
+        self._readable = encoding.lower() in ("", "identity")
+
+    def take(self, chunk: bytes) -> None:
+        """Bytes have passed."""
+        if not self._readable:
+            return
+        self._held += chunk
+        if self._streamed and b"\n" in chunk:
+            *lines, rest = self._held.split(b"\n")
+            self._held = rest
+            for line in lines:
+                self._line(bytes(line))
+        if len(self._held) > MAX_LINE:
+            self._readable = False
+            self._held.clear()
+
+    def ends(self) -> None:
+        """All of it has passed."""
+        self.ending = ""
+        self.closes()
+
+    def closes(self) -> None:
+        """Nothing more will come."""
+        held, self._held = bytes(self._held), bytearray()
+        if held and self._streamed:
+            self._line(held)
+        elif held:
+            self._read(held, "message")
+
+    def _line(self, line: bytes) -> None:
+        field, _, value = line.rstrip(b"\r").partition(b":")
+        if field == b"data" and value.strip() == DONE.encode():
+            self._done = True
+        elif field == b"data" and not self._done:
+            self._read(value, "delta")
+
+    def _read(self, data: bytes, name: str) -> None:
+        try:
+            found = json.loads(data)
+        except (ValueError, RecursionError):
+            return
+        choices = found.get("choices") if isinstance(found, Mapping) else None
+        for choice in choices if isinstance(choices, list) else ():
+            if isinstance(choice, Mapping) and choice.get("index", 0) == 0:
+                self._said(choice, name)
+
+    def _said(self, choice: Mapping[str, Any], name: str) -> None:
+        message, finish = choice.get(name), choice.get("finish_reason")
+        text = content_of(message) if isinstance(message, Mapping) else ""
+        self._size += len(text)
+        if text and self._size <= MAX_ANSWER:
+            self._texts.append(text)
+        self._finish = finish if isinstance(finish, str) and finish else self._finish
+
+
+class Relay(Response):
+    """The upstream's answer as ours. `over` is told what was heard, however it ended."""
+
+    def __init__(
+        self,
+        upstream: Upstream,
+        asked: httpx.Request,
+        headers: Mapping[str, str],
+        over: Callable[[StreamedAnswer], None] | None = None,
+    ) -> None:
+        self._upstream = upstream
+        self._asked = asked
+        self._more = headers
+        self._over = over
+        super().__init__()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Ask the upstream and pass its answer on; when the client leaves, so do we."""
+        heard = StreamedAnswer()
+        try:
+            await unless_gone(receive, self._relayed(send, heard))
+        except LanguageModelError:
+            heard.refused = True
+            raise
+        finally:
+            heard.closes()
+            if self._over is not None:
+                self._over(heard)
+
+    async def _relayed(self, send: Send, heard: StreamedAnswer) -> None:
+        response = await self._upstream.send(self._asked)
+        try:
+            headers = response.headers
+            heard.begins(
+                response.status_code,
+                headers.get("content-type", ""),
+                headers.get("content-encoding", ""),
+            )
+            await send(self._start(response))
+            await self._body(response, send, heard)
+        finally:
+            await response.aclose()
+
+    async def _body(self, response: httpx.Response, send: Send, heard: StreamedAnswer) -> None:
+        import httpx
+
+        try:
+            async for chunk in response.aiter_raw():
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                heard.take(chunk)
+        except httpx.HTTPError as error:
+            # An answer that is not ended makes the server close the connection: so the client
+            # sees what we saw, and takes half an answer for no whole one.
+            _log.warning("The upstream broke off: %r", error)
+            heard.ending = BROKE
+            return
+        heard.ends()
+        await send({"type": "http.response.body", "body": b""})
+
+    def _start(self, response: httpx.Response) -> dict[str, Any]:
+        headers = [*passed(response.headers), *self._more.items()]
+        raw = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers]
+        return {"type": "http.response.start", "status": response.status_code, "headers": raw}
+
+
+async def unless_gone(receive: Receive, work: Coroutine[Any, Any, None]) -> None:
+    """Do the work, and give it up when the client leaves."""
+    doing, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_gone(receive))
+    try:
+        await asyncio.wait({doing, leaving}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        done = doing.done()
+        for task in (doing, leaving):
+            task.cancel()
+        await asyncio.gather(doing, leaving, return_exceptions=True)
+    if done:
+        doing.result()
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -6,24 +6,22 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any
 
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
 
+from remanence.api.bounds import LIMIT, OFFSET, SHARE, TEXT, parameter
+from remanence.api.schema import Schema
+from remanence.api.verb import Grant
 from remanence.errors import Forbidden, NotFound
-from remanence.model.accept import moment_of
-from remanence.operations.operation import given
-from remanence.operations.reading import Misfit, read
-from remanence.operations.routes import Grant
-from remanence.operations.schema import Schema
-from remanence.server.access.audit import Audit, Entry, Verified
+from remanence.model.validation import moment_of
+from remanence.server.access.audit import Audit
 from remanence.server.access.caller import Caller
+from remanence.server.access.chain import AuditCheck, AuditEntry
 from remanence.server.access.gate import LOCAL
-from remanence.server.access.key import Key
-from remanence.server.access.keys import Keys
+from remanence.server.access.keys import Key, Keys
 from remanence.server.rest import openapi
-from remanence.server.rest.asking import body_of, from_query
-from remanence.server.rest.router import JSON, rendered
+from remanence.server.rest.asking import answering
+from remanence.server.rest.openapi import SCHEMAS, add_route, body_schema
 
 TAG = "Admin"
 
@@ -32,33 +30,33 @@ TAG = "Admin"
 class NewKey:
     """A key to make."""
 
-    name: str = given("what it is for", ...)
-    grants: tuple[Grant, ...] = given("read, write, erase, admin", ...)
-    tenant: str | None = given("whose it is; the caller's own when left out")
-    trust: float = given("how far what it writes is trusted, 0 to 1", 1.0)
-    quarantine: bool = given("what it writes waits for an admin's eyes", False)
-    expires_at: datetime | None = given("when it stops working; never after its maker's right")
-    rate_limit: int | None = given("calls a minute; the server's own limit when left out")
+    name: str = parameter("what it is for", ..., bounds=TEXT)
+    grants: tuple[Grant, ...] = parameter("read, write, erase, admin", ...)
+    tenant: str | None = parameter("whose it is; the caller's own when left out")
+    trust: float = parameter("how far what it writes is trusted, 0 to 1", 1.0, bounds=SHARE)
+    quarantine: bool = parameter("what it writes waits for an admin's eyes", False)
+    expires_at: datetime | None = parameter("when it stops working; never after its maker's right")
+    rate_limit: int | None = parameter("calls a minute; the server's own limit when left out")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rotation:
     """A key to replace."""
 
-    grace_s: float = given("seconds for which the old one still works", 0.0)
-    expires_at: datetime | None = given("when the new one stops working; else as the old one")
+    grace_s: float = parameter("seconds for which the old one still works", 0.0)
+    expires_at: datetime | None = parameter("when the new one stops working; else as the old one")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paged:
     """Which part of a long list."""
 
-    limit: int = given("how many at most", 100)
-    offset: int = given("leave out so many first", 0)
+    limit: int = parameter("how many at most", 100, bounds=LIMIT)
+    offset: int = parameter("leave out so many first", 0, bounds=OFFSET)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class CreatedKey:
     """A new key; its text is shown here and never again."""
 
     key: str
@@ -76,91 +74,85 @@ class KeyList:
 class AuditLog:
     """Entries, the newest first."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[AuditEntry, ...]
 
 
-def add_admin(app: FastAPI) -> None:
+def add_admin(app: Starlette) -> None:
     """Add /v1/admin/keys and /v1/admin/audit."""
-    prefix = _in("prefix", "path", {"type": "string", "pattern": "^[a-z2-7]{8}$"})
+    schema = {"type": "string", "pattern": "^[a-z2-7]{8}$"}
+    prefix: Schema = {"name": "prefix", "in": "path", "required": True, "schema": schema}
     page = [openapi.parameter(Paged, each, "query") for each in fields(Paged)]
-    for method, path, endpoint, about, answer, extra in (
-        ("GET", "/v1/admin/keys", _list, "List keys", KeyList, {}),
-        ("POST", "/v1/admin/keys", _create, "Make a key", Made, _body(NewKey)),
-        (
-            "POST",
-            "/v1/admin/keys/{prefix}/rotate",
-            _rotate,
-            "Replace a key",
-            Made,
-            {**_body(Rotation), "parameters": [prefix]},
-        ),
-        (
-            "DELETE",
-            "/v1/admin/keys/{prefix}",
-            _revoke,
-            "Revoke a key",
-            Key,
-            {"parameters": [prefix]},
-        ),
-        ("GET", "/v1/admin/audit", _audit, "Read the audit log", AuditLog, {"parameters": page}),
-        ("GET", "/v1/admin/audit/verify", _verify, "Check the audit log", Verified, {}),
+    keys, one = "/v1/admin/keys", "/v1/admin/keys/{prefix}"
+    for method, path, work, about, answer, reads, parameters in (
+        ("GET", keys, _list, "List keys", KeyList, None, []),
+        ("POST", keys, _create, "Make a key", CreatedKey, NewKey, []),
+        ("POST", f"{one}/rotate", _rotate, "Replace a key", CreatedKey, Rotation, [prefix]),
+        ("DELETE", one, _revoke, "Revoke a key", Key, None, [prefix]),
+        ("GET", "/v1/admin/audit", _audit, "Read the audit log", AuditLog, Paged, page),
+        ("GET", "/v1/admin/audit/verify", _verify, "Check the audit log", AuditCheck, None, []),
     ):
-        content = {JSON: {"schema": openapi.SCHEMAS.of(answer)}}
-        app.add_api_route(
-            path,
-            endpoint,
-            methods=[method],
-            response_model=None,
-            operation_id=f"admin{endpoint.__name__}",
-            summary=about,
-            tags=[TAG],
-            responses={200: {"description": "Done.", "content": content}, **openapi.refusals()},
-            openapi_extra=extra,
+        asks: Any = {"reads": reads, "in_query": reads is Paged, "long": work is _verify}
+        in_body = None if reads in (None, Paged) else body_schema(SCHEMAS.request(reads))
+        told = openapi.told(
+            f"admin{work.__name__}", about, TAG, answer, parameters=parameters, body=in_body
         )
+        add_route(app, path, answering(work, check=_admin, **asks), methods=[method], **told)
 
 
-async def _list(request: Request) -> Response:
-    caller = _admin(request)
-    keys: Keys = request.app.state.keys
-    tenant = None if caller.operator else caller.tenant
-    found = await request.app.state.calls.run(keys.list, tenant)
-    return _told(KeyList(keys=tuple(found)))
+def _list(state: Any, request: Request) -> KeyList:
+    caller: Caller = request.state.caller
+    return KeyList(keys=tuple(state.keys.list(None if caller.operator else caller.tenant)))
 
 
-async def _create(request: Request) -> Response:
-    caller = _admin(request)
-    wanted = read(NewKey, await body_of(request))
+def _create(state: Any, request: Request, wanted: NewKey) -> CreatedKey:
+    """A key that lives no longer and may no more than the one it is made with."""
+    caller: Caller = request.state.caller
+    keys: Keys = state.keys
     tenant = wanted.tenant or caller.tenant
     if tenant != caller.tenant and not caller.operator:
         raise Forbidden("A key of another tenant can only be made by an operator.")
-    own: int = request.app.state.settings.rate_limit
-    return await _made(request, lambda keys: _new(keys, wanted, tenant, caller, own))
-
-
-def _new(keys: Keys, wanted: NewKey, tenant: str, caller: Caller, own: int) -> tuple[Key, str]:
-    """A key that lives no longer and may no more than the one it is made with."""
-    return keys.create(
+    made = keys.create(
         wanted.name,
         tenant=tenant,
         grants=wanted.grants,
         trust=min(wanted.trust, caller.trust) if wanted.trust <= 1 else wanted.trust,
         quarantine=wanted.quarantine,
         expires_at=_ending(wanted.expires_at, _expiry(keys, caller)),
-        rate_limit=_rate(wanted.rate_limit, caller, own),
+        rate_limit=_rate(wanted.rate_limit, caller, state.settings.rate_limit),
         by=caller.name,
     )
+    return _shown(state, made)
 
 
-def _renewed(
-    keys: Keys, prefix: str, wanted: Rotation, caller: Caller, own: int
-) -> tuple[Key, str]:
+def _rotate(state: Any, request: Request, wanted: Rotation) -> CreatedKey:
     """A key in the place of another; whoever has its text may no more than before."""
+    caller: Caller = request.state.caller
+    keys: Keys = state.keys
 
     def within(old: Key) -> Key:
         ends = _ending(wanted.expires_at or old.expires_at, _expiry(keys, caller))
-        return replace(old, expires_at=ends, rate_limit=_rate(old.rate_limit, caller, own))
+        rate = _rate(old.rate_limit, caller, state.settings.rate_limit)
+        return replace(old, expires_at=ends, rate_limit=rate)
 
-    return keys.rotate(prefix, grace_s=wanted.grace_s, by=caller.name, within=within)
+    prefix = _own(keys, request)
+    made = keys.rotate(prefix, grace_s=wanted.grace_s, by=caller.name, within=within)
+    return _shown(state, made)
+
+
+def _revoke(state: Any, request: Request) -> Key:
+    keys: Keys = state.keys
+    return keys.revoke(_own(keys, request), by=request.state.caller.name)
+
+
+def _audit(state: Any, request: Request, page: Paged) -> AuditLog:
+    audit: Audit = state.audit
+    found = audit.list(request.state.caller.tenant, limit=page.limit, offset=page.offset)
+    return AuditLog(entries=tuple(found))
+
+
+def _verify(state: Any, request: Request) -> AuditCheck:
+    audit: Audit = state.audit
+    return audit.verify(request.state.caller.tenant)
 
 
 def _ending(asked: datetime | None, makers: datetime | None) -> datetime | None:
@@ -186,76 +178,24 @@ def _rate(wanted: int | None, caller: Caller, own: int) -> int | None:
     return most if most and higher and caller.name != LOCAL else wanted
 
 
-async def _rotate(request: Request) -> Response:
-    caller = _admin(request)
-    wanted = read(Rotation, await body_of(request))
-    prefix = await _own(request, caller)
-    own: int = request.app.state.settings.rate_limit
-    return await _made(request, lambda keys: _renewed(keys, prefix, wanted, caller, own))
-
-
-async def _revoke(request: Request) -> Response:
-    caller = _admin(request)
-    prefix = await _own(request, caller)
-    keys: Keys = request.app.state.keys
-    revoked = await request.app.state.calls.run(lambda: keys.revoke(prefix, by=caller.name))
-    return _told(revoked)
-
-
-async def _audit(request: Request) -> Response:
-    caller = _admin(request)
-    page = read(Paged, from_query(Paged, request))
-    audit: Audit = request.app.state.audit
-    found = await request.app.state.calls.run(
-        lambda: audit.list(caller.tenant, limit=page.limit, offset=page.offset)
-    )
-    return _told(AuditLog(entries=tuple(found)))
-
-
-async def _verify(request: Request) -> Response:
-    caller = _admin(request)
-    audit: Audit = request.app.state.audit
-    return _told(await request.app.state.calls.run(audit.verify, caller.tenant, long=True))
-
-
-def _admin(request: Request) -> Caller:
+def _admin(request: Request) -> None:
     caller: Caller = request.state.caller
     if not caller.may(Grant.ADMIN):
         raise Forbidden("This needs a key with the scope `admin`.")
     if caller.trust < 1 or caller.quarantine:
         raise Forbidden("This needs a key of full trust.")
-    if request.query_params and request.url.path != _AUDIT:
-        raise Misfit("This takes no query.")
-    return caller
 
 
-async def _own(request: Request, caller: Caller) -> str:
+def _own(keys: Keys, request: Request) -> str:
     """The prefix in the path, if it is of a key that the caller may touch."""
-    keys: Keys = request.app.state.keys
-    key: Key = await request.app.state.calls.run(keys.get, request.path_params["prefix"])
+    caller: Caller = request.state.caller
+    key = keys.get(request.path_params["prefix"])
     if not caller.operator and (key.tenant != caller.tenant or key.operator):
         raise NotFound(f"There is no key {key.prefix!r}; `rem keys list` shows them.")
     return key.prefix
 
 
-async def _made(request: Request, make: Any) -> Response:
-    key, text = await request.app.state.calls.run(make, request.app.state.keys)
-    request.app.state.gate.refresh()
-    return _told(Made(key=text, about=replace(key)))
-
-
-def _told(answer: Any) -> Response:
-    return Response(rendered(answer), media_type=JSON, headers={"cache-control": "no-store"})
-
-
-def _in(name: str, where: str, schema: Schema) -> Schema:
-    return {"name": name, "in": where, "required": where == "path", "schema": schema}
-
-
-def _body(kind: type) -> Schema:
-    schema = openapi.SCHEMAS.request(kind)
-    needed = "required" in schema
-    return {"requestBody": {"required": needed, "content": {JSON: {"schema": schema}}}}
-
-
-_AUDIT = "/v1/admin/audit"
+def _shown(state: Any, made: tuple[Key, str]) -> CreatedKey:
+    state.gate.refresh()
+    key, text = made
+    return CreatedKey(key=text, about=key)

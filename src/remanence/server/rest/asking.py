@@ -6,55 +6,76 @@ import math
 import re
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import fields
-from functools import cache, partial
-from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin
 
 import orjson
 from starlette.requests import Request
+from starlette.responses import Response
 
+from remanence.api.reading import Misfit, read
+from remanence.api.rendering import encoded
+from remanence.api.verb import AnyVerb
 from remanence.errors import InvalidInput
-from remanence.operations.blocks import Change
-from remanence.operations.reading import Misfit, read
-from remanence.operations.routes import Route
+from remanence.server.rest.openapi import JSON, Endpoint, types_of
 
-T = TypeVar("T")
 LARGE = 256 * 1024  # bytes of a body that are read in passing
 _TRUTHS = {"true": True, "1": True, "false": False, "0": False}
+KEY, IF_MATCH = "idempotency-key", "if-match"
 _VERSION = "version"
 _KEY = re.compile(r"[!-~]{1,128}")
 _TAG = re.compile(r'(?:W/)?"?([0-9]{1,15})"?')
 
 
-async def asked(route: Route, request: Request) -> Any:
-    """The operation's own request; `Misfit` where the shape is wrong."""
-    given: dict[str, Any] = {}
-    if route.in_query:
-        given |= from_query(route.operation.request, request)
-        if await request.body():
-            raise Misfit(f"{route.method} takes no body; put the fields into the query.")
-    else:
-        given |= await body_of(request)
+async def asked(route: AnyVerb, request: Request) -> Any:
+    """The operation's own request; `Misfit` where the shape is wrong.
+
+    What is made of a large body is made in a thread, so that others are heard meanwhile.
+    """
+    raw = await request.body()
+    if len(raw) > LARGE:
+        return await request.app.state.calls.run(_request_in, route, request, raw)
+    return _request_in(route, request, raw)
+
+
+def _request_in(route: AnyVerb, request: Request, raw: bytes) -> Any:
+    kind, in_query = route.request, route.in_query
+    if in_query and raw:
+        raise Misfit(f"{request.method} takes no body; put the fields into the query.")
+    if not in_query and request.scope["query_string"]:
+        raise _no_query(request)
+    given = from_query(kind, request) if in_query else object_in(raw)
     for name in route.in_path:
         if name in given:
             raise Misfit(f"{name} stands in the path already.")
         given[name] = request.path_params[name]
-    given |= _from_headers(route, request, given)
-    return await _beside(request, partial(read, route.operation.request, given))
+    if KEY in request.headers:
+        key = key_of(request)
+        if "idempotency_key" in types_of(kind) and given.get("idempotency_key") is None:
+            given["idempotency_key"] = key
+    if route.versioned and IF_MATCH in request.headers:
+        _add_version(given, request.headers[IF_MATCH])
+    return read(kind, given)
 
 
 async def body_of(request: Request) -> dict[str, Any]:
     """The JSON object of a body; an empty body is an empty object. What has one has no query."""
-    if request.query_params:
-        raise Misfit(f"{request.method} takes no query; put the fields into the body.")
     raw = await request.body()
-    if not raw.strip():
-        return {}
-    kind = request.headers.get("content-type", "application/json").partition(";")[0].strip()
-    if kind.lower() not in ("application/json", ""):
-        raise Misfit("The body must be JSON, with the content type application/json.")
+    if request.scope["query_string"]:
+        raise _no_query(request)
+    if len(raw) > LARGE:
+        found: dict[str, Any] = await request.app.state.calls.run(object_in, raw)
+        return found
+    return object_in(raw)
+
+
+def _no_query(request: Request) -> Misfit:
+    return Misfit(f"{request.method} takes no query; put the fields into the body.")
+
+
+def object_in(raw: bytes) -> dict[str, Any]:
+    """The JSON object of a body, or `Misfit`; an empty body is an empty object."""
     try:
-        data = await _beside(request, partial(orjson.loads, raw))
+        data = orjson.loads(raw) if raw and not raw.isspace() else {}
     except orjson.JSONDecodeError as error:
         raise Misfit(f"The body is not JSON: {error}.") from error
     if not isinstance(data, dict):
@@ -62,18 +83,11 @@ async def body_of(request: Request) -> dict[str, Any]:
     return data
 
 
-async def _beside(request: Request, work: Callable[[], T]) -> T:
-    """What is made of a body: of a large one in a thread, so that others are heard meanwhile."""
-    if len(await request.body()) <= LARGE:
-        return work()
-    return cast("T", await request.app.state.calls.run(work))
-
-
 def from_query(
     kind: type, request: Request, *, without: frozenset[str] = frozenset()
 ) -> dict[str, Any]:
     """The fields of a request that stand in a query, as JSON would have them."""
-    hints = {name: hint for name, hint in _hints(kind).items() if name not in without}
+    hints = {name: hint for name, hint in types_of(kind).items() if name not in without}
     found: dict[str, Any] = {}
     for name in request.query_params:
         values = request.query_params.getlist(name)
@@ -81,12 +95,6 @@ def from_query(
             raise Misfit(f"{name} is unknown; there are {', '.join(hints) or 'none'}.")
         found[name] = _from_text(name, hints[name], values)
     return found
-
-
-@cache
-def _hints(kind: type) -> Mapping[str, Any]:
-    hints = get_type_hints(kind)
-    return {each.name: hints[each.name] for each in fields(kind)}
 
 
 def _from_text(name: str, kind: Any, values: list[str]) -> Any:
@@ -115,24 +123,18 @@ def _number(name: str, text: str, *, whole: bool) -> int | float:
     return found
 
 
-def _from_headers(route: Route, request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
-    """`Idempotency-Key` and `If-Match`, where the operation has a field for them."""
-    known = _hints(route.operation.request)
-    found: dict[str, Any] = {}
-    key = key_of(request)
-    if key and "idempotency_key" in known and given.get("idempotency_key") is None:
-        found["idempotency_key"] = key
-    wanted = request.headers.get("if-match")
-    if wanted is not None and issubclass(route.operation.request, Change) and wanted != "*":
-        found[_VERSION] = version_of(wanted)
-        if given.get(_VERSION, found[_VERSION]) not in (None, found[_VERSION]):
-            raise InvalidInput("version and If-Match name different versions; send one of them.")
-    return found
+def _add_version(given: dict[str, Any], tag: str) -> None:
+    if tag == "*":
+        return
+    version = version_of(tag)
+    if given.get(_VERSION, version) not in (None, version):
+        raise InvalidInput("version and If-Match name different versions; send one of them.")
+    given[_VERSION] = version
 
 
 def key_of(request: Request) -> str | None:
     """The `Idempotency-Key` of a request, if it carries one."""
-    key = request.headers.get("idempotency-key")
+    key = request.headers.get(KEY)
     if key is not None and not _KEY.fullmatch(key):
         raise Misfit("Idempotency-Key must be 1 to 128 printable characters without spaces.")
     return key
@@ -144,3 +146,36 @@ def version_of(tag: str) -> int:
     if found is None:
         raise Misfit('If-Match must be the ETag of a block, such as "3".')
     return int(found[1])
+
+
+def answering(
+    work: Callable[..., Any],
+    *,
+    check: Callable[[Request], object] = lambda request: None,
+    reads: type | None = None,
+    in_query: bool = False,
+    long: bool = False,
+) -> Endpoint:
+    """An endpoint whose answer `work` gives, in a thread, of the app's state and the request.
+
+    `check` refuses who may not, before anything of the body is read. A type that it `reads` is
+    read from the body, or from the query, and given to `work` as well.
+    """
+
+    async def endpoint(request: Request) -> Response:
+        check(request)
+        state: Any = request.app.state
+        given: list[Any] = []
+        if request.query_params and not in_query:
+            raise Misfit("This takes no query.")
+        if reads is not None:
+            data = from_query(reads, request) if in_query else await body_of(request)
+            given.append(read(reads, data))
+        return answer_of(await state.calls.run(work, state, request, *given, long=long))
+
+    return endpoint
+
+
+def answer_of(told: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """An answer as JSON."""
+    return Response(encoded(told), status, headers, JSON)

@@ -1,55 +1,56 @@
-"""Jobs over HTTP: begun with `Prefer: respond-async`, listed, looked at, cancelled."""
+"""What takes long, over HTTP: jobs that are begun, listed and cancelled, and progress as events."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Any, TypeAlias
 
-from fastapi import FastAPI
+import orjson
+from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
+from remanence.api.reading import Misfit
 from remanence.errors import RemanenceError
-from remanence.operations.reading import Misfit
-from remanence.operations.rendering import encoded
-from remanence.operations.schema import Schema
-from remanence.server.jobs import Job, Jobs, Running
+from remanence.model.progress import Progress
+from remanence.server.access.caller import Caller
+from remanence.server.executor import Calls
+from remanence.server.jobs import Job, Jobs, Office, Running, Work
+from remanence.server.problems import problem_of
 from remanence.server.rest import openapi
-from remanence.server.rest.asking import key_of
+from remanence.server.rest.asking import answer_of, answering, key_of
+from remanence.server.rest.openapi import add_route
 
 PATH = "/v1/jobs"
 JSON = "application/json"
-_NO_MORE: Mapping[str, str] = {}
 _log = logging.getLogger("remanence.server")
+EVERY_S = 0.1  # between two reports at least
+PULSE_S = 15.0  # a sign of life for whoever sits between
+MEDIA_TYPE = "text/event-stream"
 RESPOND_ASYNC = "respond-async"
 
-Begin: TypeAlias = Callable[[], Running]
-Do: TypeAlias = Callable[[Running, str | None], None]
+Kept: TypeAlias = tuple[bytes | None, bool]  # an answer; whether it is kept after an erasure too
+Do: TypeAlias = Callable[[Running, str | None], Kept]
 
 
-def add_jobs(app: FastAPI) -> None:
+def add_jobs(app: Starlette) -> None:
     """Add the routes under /v1/jobs."""
-    id: Schema = {**openapi.ID, "name": "id", "in": "path", "required": True}
-    for path, method, endpoint, name, about, kind, parameters in (
-        (PATH, "GET", _list, "jobs", "List the work that takes long", Jobs, []),
-        (f"{PATH}/{{id}}", "GET", _get, "job", "Show a job, and its answer once done", Job, [id]),
-        (f"{PATH}/{{id}}", "DELETE", _cancel, "cancel_job", "Cancel a job", Job, [id]),
+    id = openapi.ID_IN_PATH
+    for path, method, work, name, about, kind, parameters in (
+        (PATH, "GET", "list", "jobs", "List the work that takes long", Jobs, []),
+        (f"{PATH}/{{id}}", "GET", "get", "job", "Show a job, and its answer once done", Job, [id]),
+        (f"{PATH}/{{id}}", "DELETE", "cancel", "cancel_job", "Cancel a job", Job, [id]),
     ):
-        content = {JSON: {"schema": openapi.SCHEMAS.of(kind)}}
-        app.add_api_route(
-            path,
-            endpoint,
-            methods=[method],
-            operation_id=name,
-            summary=about,
-            tags=["Jobs"],
-            response_model=None,
-            responses={200: {"description": "Done.", "content": content}, **openapi.refusals()},
-            openapi_extra={"parameters": parameters} if parameters else {},
-        )
+        told = openapi.told(name, about, "Jobs", kind, parameters=parameters)
+        add_route(app, path, answering(partial(_asked, work)), methods=[method], **told)
+
+
+def _asked(work: str, state: Any, request: Request) -> Any:
+    return getattr(state.office, work)(request.state.caller, **request.path_params)
 
 
 def wants_a_job(request: Request) -> bool:
@@ -58,15 +59,40 @@ def wants_a_job(request: Request) -> bool:
     return any(one.partition(";")[0].strip().lower() == RESPOND_ASYNC for one in wanted)
 
 
-async def begun(request: Request, begin: Begin, do: Do) -> Response:
-    """The answer to who does not wait: which job it is; the work goes on by itself."""
-    state, key = request.app.state, key_of(request)
-    job: Running = await state.calls.run(begin)
-    work = partial(state.calls.run, do, job, key, long=True, deadline=job.deadline)
-    state.office.hand_over(asyncio.ensure_future(_seen_through(state, job, work)))
-    told = await state.calls.run(state.office.get, request.state.caller, job.id)
+async def begun(
+    request: Request, work: Work, do: Do, check: Callable[[], None] | None = None
+) -> Response:
+    """The answer to who does not wait: which job it is; the work goes on by itself.
+
+    `check` refuses at once what would be refused later; `do` gives the answer to be kept.
+    """
+    state, caller, key = request.app.state, request.state.caller, key_of(request)
+    job: Running = await state.calls.run(_opened, state.office, caller, work, check)
+    doing = partial(_done, state.office, caller, work, do, job, key)
+    run = partial(state.calls.run, doing, long=True, deadline=job.deadline)
+    state.office.hand_over(asyncio.ensure_future(_seen_through(state, job, run)))
+    told = await state.calls.run(state.office.get, caller, job.id)
     headers = {"location": f"{PATH}/{job.id}", "preference-applied": RESPOND_ASYNC}
-    return _response(told, 202, headers)
+    return answer_of(told, 202, headers)
+
+
+def _opened(
+    office: Office, caller: Caller, work: Work, check: Callable[[], None] | None
+) -> Running:
+    if check is not None:
+        check()
+    job = office.opened(caller, work)
+    office.keep_place(job)
+    return job
+
+
+def _done(
+    office: Office, caller: Caller, work: Work, do: Do, job: Running, key: str | None
+) -> None:
+    with office.at_work(caller, work, job):
+        answer, anew = do(job, key)
+        if answer is not None:
+            office.keep_answer(job, answer, anew=anew)
 
 
 async def _seen_through(state: Any, job: Running, work: Callable[[], Any]) -> None:
@@ -78,32 +104,53 @@ async def _seen_through(state: Any, job: Running, work: Callable[[], Any]) -> No
         await asyncio.to_thread(state.office.failed, job, error)
 
 
-async def _list(request: Request) -> Response:
-    _check(request)
-    office = request.app.state.office
-    return _response(await request.app.state.calls.run(office.list, request.state.caller))
+def events(calls: Calls, work: Callable[[Progress], bytes], request_id: str) -> StreamingResponse:
+    """Do the work, telling how far it is; what was begun is finished though nobody listens."""
+    return StreamingResponse(_told(calls, work, request_id), media_type=MEDIA_TYPE)
 
 
-async def _get(request: Request) -> Response:
-    _check(request)
-    office, id = request.app.state.office, request.path_params["id"]
-    return _response(await request.app.state.calls.run(office.get, request.state.caller, id))
+async def _told(
+    calls: Calls, work: Callable[[Progress], bytes], request_id: str
+) -> AsyncIterator[bytes]:
+    reports: asyncio.Queue[bytes] = asyncio.Queue(maxsize=1_000)
+    done = asyncio.ensure_future(calls.run(work, _reporter(reports), long=True))
+    while not done.done():
+        waiting = asyncio.ensure_future(reports.get())
+        await asyncio.wait({waiting, done}, timeout=PULSE_S, return_when=asyncio.FIRST_COMPLETED)
+        if waiting.done():
+            yield waiting.result()
+        else:
+            waiting.cancel()
+            if not done.done():
+                yield b": still at it\n\n"
+    while not reports.empty():
+        yield reports.get_nowait()
+    try:
+        yield event("result", done.result())
+    except Exception as error:
+        yield event("error", orjson.dumps(problem_of(error, request_id).body()))
 
 
-async def _cancel(request: Request) -> Response:
-    _check(request)
-    office, id = request.app.state.office, request.path_params["id"]
-    return _response(await request.app.state.calls.run(office.cancel, request.state.caller, id))
+def event(name: str, data: bytes) -> bytes:
+    """One event."""
+    return b"event: %s\ndata: %s\n\n" % (name.encode(), data)
 
 
-def _check(request: Request) -> None:
-    if request.query_params:
-        raise Misfit("This takes no query.")
+def _reporter(reports: asyncio.Queue[bytes]) -> Progress:
+    loop, last = asyncio.get_running_loop(), 0.0
+
+    def report(done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last < EVERY_S and done < total:
+            return
+        last = now
+        told: dict[str, Any] = {"done": done, "total": total}
+        loop.call_soon_threadsafe(_offer, reports, event("progress", orjson.dumps(told)))
+
+    return report
 
 
-def _response(
-    told: Job | Jobs, status: int = 200, headers: dict[str, str] | None = None
-) -> Response:
-    body = encoded(told)
-    given = {"cache-control": "no-store", **(headers or {})}
-    return Response(body, status_code=status, media_type=JSON, headers=given)
+def _offer(reports: asyncio.Queue[bytes], one: bytes) -> None:
+    if not reports.full():
+        reports.put_nowait(one)

@@ -15,29 +15,29 @@ import anyio
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CTR
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from remanence.api.memory import Memory
+from remanence.api.reading import Misfit
+from remanence.api.rendering import encoded
+from remanence.api.schema import Schema
+from remanence.api.verb import Grant
 from remanence.errors import Cancelled, Forbidden
-from remanence.memory import Memory
-from remanence.operations.reading import Misfit
-from remanence.operations.rendering import encoded
-from remanence.operations.routes import Grant
-from remanence.operations.schema import Schema
 from remanence.server.access.caller import Caller
 from remanence.server.access.limits import Shares
-from remanence.server.door import Door
-from remanence.server.guard import MB
-from remanence.server.jobs import Office, Running, Work
+from remanence.server.authorization import Door
+from remanence.server.jobs import Running, Work
+from remanence.server.metrics import MB
 from remanence.server.problems import TooLarge
 from remanence.server.rest import openapi
-from remanence.server.rest.jobs import begun, wants_a_job
-from remanence.transfer import export_memory, import_memory
-from remanence.transfer.importing import Imported
-from remanence.transfer.lines import check_header
-from remanence.transfer.reading import read_lines
+from remanence.server.rest.jobs import Kept, begun, wants_a_job
+from remanence.server.rest.openapi import add_route
+from remanence.tools.transfer import export_memory, import_memory
+from remanence.tools.transfer.imports import Imported
+from remanence.tools.transfer.lines import check_header, read_lines
 
 LINES = "application/x-ndjson"
 PIECE = 256 * 1024
@@ -47,29 +47,18 @@ IMPORT = Work(name="import", needs=(Grant.WRITE,))
 AtWork: TypeAlias = Callable[[], AbstractContextManager[Running]]
 
 
-def add_transfers(app: FastAPI) -> None:
+def add_transfers(app: Starlette) -> None:
     """Add /v1/export and /v1/import."""
     settings = app.state.settings
     app.state.exports = Shares(settings.exports, "exports")  # each holds a thread and a view
     app.state.imports = Shares(settings.imports, "imports")  # each holds a file
-    content: Schema = {LINES: {"schema": {"type": "string"}}}
-    app.add_api_route(
-        "/v1/export",
-        _export,
-        methods=["GET"],
-        operation_id="export",
-        **_told("Write out everything of the tenant, a JSON line at a time", content),
-    )
-    body = {"required": True, "content": {LINES: {"schema": {"type": "string", "minLength": 1}}}}
-    done = {"application/json": {"schema": openapi.SCHEMAS.of(Imported)}}
-    app.add_api_route(
-        "/v1/import",
-        _import,
-        methods=["POST"],
-        operation_id="import",
-        **_told("Read in what was written out", done),
-        openapi_extra={"requestBody": body},
-    )
+    lines: Schema = {LINES: {"schema": {"type": "string"}}}
+    about = "Write out everything of the tenant, a JSON line at a time"
+    told = openapi.told("export", about, "Care", lines)
+    add_route(app, "/v1/export", _export, methods=["GET"], **told)
+    body = openapi.body_schema({"type": "string", "minLength": 1}, LINES)
+    told = openapi.told("import", "Read in what was written out", "Care", Imported, body=body)
+    add_route(app, "/v1/import", _import, methods=["POST"], **told)
 
 
 async def _export(request: Request) -> Response:
@@ -118,8 +107,6 @@ class _Export(StreamingResponse):
         try:
             with os.fdopen(self._target, "wb") as file, work() as job:
                 _exported(memory, file, job)
-        except Cancelled as error:
-            self._failed.append(error)
         except BrokenPipeError:
             return  # whoever read it has gone
         except BaseException as error:
@@ -150,22 +137,16 @@ async def _import(request: Request) -> Response:
         await state.calls.run(state.audit.record, caller, "import", {})
         if wants_a_job(request):
             do = partial(_kept, state, caller, spool.opened(), stack.pop_all())
-            return await begun(request, partial(_begun, state.office, caller), do)
+            return await begun(request, IMPORT, do)
         body = await state.calls.run(_imported, state, caller, spool.opened(), long=True)
     return Response(body, media_type="application/json")
 
 
-def _begun(office: Office, caller: Caller) -> Running:
-    job = office.opened(caller, IMPORT)
-    office.keep_place(job)
-    return job
-
-
 def _kept(
     state: Any, caller: Caller, file: BinaryIO, held: ExitStack, job: Running, key: str | None
-) -> None:
-    with held, state.office.at_work(caller, IMPORT, job):
-        state.office.keep_answer(job, _taken_in(state, caller, file, job))
+) -> Kept:
+    with held:
+        return _taken_in(state, caller, file, job), False
 
 
 class Spool(RawIOBase):
@@ -245,12 +226,3 @@ def _check(request: Request, grant: Grant) -> Caller:
     if request.query_params:
         raise Misfit("This takes no query.")
     return caller
-
-
-def _told(about: str, content: Schema) -> dict[str, Any]:
-    return {
-        "summary": about,
-        "tags": ["Care"],
-        "response_model": None,
-        "responses": {200: {"description": "Done.", "content": content}, **openapi.refusals()},
-    }

@@ -1,304 +1,349 @@
-"""Memories in PostgreSQL: written in transactions, read by id or by condition."""
+"""Memories in PostgreSQL: a batch planned row by row, done in a fixed number of statements."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from datetime import datetime
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
-import numpy as np
 import psycopg
 
-from remanence.errors import Conflict, NotFound
-from remanence.model.filter import Filter
-from remanence.model.memory import Feedback, MemoryRecord, Revision
-from remanence.model.scope import Reach
-from remanence.model.write import Batch, Insert, Remove, Written
-from remanence.ports.store import Keys, Span
-from remanence.store.analysis import Analysis, NotAnalysed
-from remanence.store.conditions import ACTIVE
-from remanence.store.postgres.arrays import int8s, uuids
-from remanence.store.postgres.columns import NEVER
-from remanence.store.postgres.counting import checking_use, count_in
+from remanence.errors import Conflict, InvalidInput
+from remanence.model.embedding import Fingerprint
+from remanence.model.memory import MemoryRecord, same_json
+from remanence.model.write import Action, Batch, Insert, Pieces, Remove, Revise, Written
+from remanence.store.claims import NO_MEMORY
+from remanence.store.core.archive import StoredArchive, check_expected, check_terms
+from remanence.store.core.documents import shelve
+from remanence.store.core.links import cut_link, not_found, put_link
+from remanence.store.core.receipts import erase, keep, repeated
+from remanence.store.documents import ready
+from remanence.store.labels import Label, labels
+from remanence.store.postgres.arrays import (
+    NEVER,
+    Kinds,
+    arrays,
+    byteas,
+    float8s,
+    int8s,
+    texts,
+    uuids,
+)
 from remanence.store.postgres.database import Database
-from remanence.store.postgres.dictionaries import Dictionaries
-from remanence.store.postgres.filters import check, reached, statement
-from remanence.store.postgres.placing import Unemployed, employ
-from remanence.store.postgres.session import Session
-from remanence.store.postgres.writing import Writing
+from remanence.store.postgres.knowledge import Held, Learning
+from remanence.store.postgres.session import Session, announce
+from remanence.store.postgres.vectors import Placing, Unemployed, employ
+from remanence.store.postgres.words import columns, entries
 from remanence.store.quotas import added_by
 from remanence.store.rows import (
+    RECORD_WIDTH,
     Row,
-    before_values,
-    holdings_of,
+    before_text,
     micros,
-    moment,
+    micros_or_none,
     packed_id,
-    span_of,
-    spelled_id,
+    required_id,
+    revised,
+    row_of,
+    values_text,
 )
+from remanence.store.words import Analysis
 
-_CHUNK = 500
-_KEYS = 5000
+# The order of `row_of`, after the key.
+_COLUMNS: Kinds = {
+    "key": int8s, "id": uuids, "partition": int8s, "kind": int8s, "state": int8s,
+    "happened_at": int8s, "created_at": int8s, "updated_at": int8s, "terms": int8s,
+    "characters": int8s, "flags": int8s, "said_from": int8s, "said_to": int8s,
+    "importance": float8s, "trust": float8s, "pinned": int8s, "version": int8s,
+    "agent_id": texts, "session_id": texts, "role": texts, "speaker": texts, "external_id": texts,
+    "source": texts, "actor": texts, "origin": texts, "superseded_by": uuids, "digest": byteas,
+    "metadata": texts, "text": texts,
+}  # fmt: skip
+HISTORY: Kinds = {
+    "memory": int8s, "version": int8s, "verb": texts, "at": int8s, "actor": texts,
+    "reason": texts, "before": texts,
+}  # fmt: skip
+_USES: Kinds = {"keys": int8s, "counts": int8s, "lasts": int8s}
 
 
-class PostgresArchive:
+class Writing:
+    """The actions of one batch, inside one transaction."""
+
+    def __init__(
+        self, database: Database, session: Session, batch: Batch, analysis: Analysis
+    ) -> None:
+        self._database = database
+        self._analysis = analysis
+        self._session = session
+        self._batch = batch
+        self._held: dict[bytes | None, Held] = {}
+        self._gone: list[Held] = []
+        self._keys: list[int] = []
+        self._partitions: Mapping[str, int] = {}
+        self._changed: list[tuple[int, int]] = []
+        self._placing = Placing({})
+
+    def run(self) -> Written:
+        """Do all that the batch asks, or raise."""
+        known = self._begin()
+        if known is not None:
+            return known
+        done = [self._act(action) for action in self._batch.actions]
+        records = tuple(record for record in done if record is not None)
+        self._store()
+        for cut in self._batch.unlinked:
+            cut_link(self._database, self._session, *cut)
+        for link in self._batch.links:
+            put_link(self._database, self._session, link)
+        self._move_uses()
+        shelve(self._database, self._session, self._batch.tenant, ready(self._batch.documents))
+        keep(self._session, self._batch, records)
+        erase(self._database, self._session, [one.before for one in self._gone if one.before])
+        self._learn()
+        more: Counter[int] = Counter()
+        for held in (*self._held.values(), *self._gone):
+            more[held.partition] += (held.now is not None) - (held.before is not None)
+        announce(self._session, self._changed, more)
+        return Written(records=records)
+
+    def _learn(self) -> None:
+        """Last, as it holds the partitions."""
+        learning = Learning(
+            self._session, self._batch, self._database.digest_key, self._held, self._gone
+        )
+        told = set(self._changed)
+        read = {at for at, key in learning.run() if (at, key) not in told}
+        self._changed += [(at, NO_MEMORY) for at in sorted(read)]
+
+    def _begin(self) -> Written | None:
+        """Lock and read all that the plan needs, in one round trip where nothing is new."""
+        session, actions = self._session, self._batch.actions
+        session.share_writing()
+        terms = session.run("meta", name="terms_version")
+        employed = session.run("employed")
+        keys = session.run("new_keys", count=sum(isinstance(one, Insert) for one in actions))
+        ids = {packed_id(one.id) for one in actions if not isinstance(one, Insert)}
+        ids |= {packed_id(id) for link in self._batch.links for id in (link.source, link.target)}
+        ids |= {packed_id(one.memory) for one in self._batch.learnt}
+        ids |= {packed_id(one.id) for one in self._batch.moved}
+        ids |= {
+            packed_id(id) for source, target, _ in self._batch.unlinked for id in (source, target)
+        }
+        rows = session.run("lock_memories", ids=uuids(id for id in ids if id is not None))
+        check_terms(self._database, (terms.fetchone() or (None,))[0])
+        if self._batch.receipt is not None:
+            known = repeated(self._database, session, self._batch.receipt)
+            if known is not None:
+                return known
+        self._placing = Placing(dict(employed.fetchall()))
+        made = (one.pieces for one in actions if not isinstance(one, Remove))
+        self._placing.check(pieces for pieces in made if pieces is not None)
+        self._keys = _listed(keys.fetchone())
+        for row in rows.fetchall():
+            record = self._database.record(session, row)
+            derived = row[RECORD_WIDTH:]
+            self._held[row[2]] = Held(row[0], row[1], record, record, derived=derived)
+        self._partitions = self._partitions_of(actions)
+        return None
+
+    def _act(self, action: Action) -> MemoryRecord | None:
+        match action:
+            case Insert():
+                return self._insert(action)
+            case Revise():
+                return self._revise(action)
+            case Remove():
+                self._remove(action)
+                return None
+
+    def _insert(self, action: Insert) -> MemoryRecord:
+        record, id = action.record, required_id(action.record.id)
+        if record.tenant != self._batch.tenant:
+            raise InvalidInput("A batch writes memories of its own tenant only.")
+        if id in self._held:
+            raise Conflict(f"There is a memory with the id {record.id} already; use a new id.")
+        partition, key = self._partitions[record.user_id or ""], self._keys.pop()
+        held = Held(key, partition, None, record, _by_embedder(action.pieces))
+        for past in action.history:
+            told = (past.verb, micros(past.at), past.actor, past.reason, values_text(past.before))
+            held.history.append((key, past.version, *told))
+        self._held[id] = held
+        self._changed.append((partition, key))
+        return record
+
+    def _revise(self, action: Revise) -> MemoryRecord:
+        held, old = self._found(action.id)
+        check_expected(action, old)
+        new = held.now = revised(old, action.changes, action.at)
+        if (new.text, new.speaker) != (old.text, old.speaker):
+            held.spoken_anew, held.pieces = True, {}
+        held.pieces |= _by_embedder(action.pieces)
+        told = (action.verb, micros(new.updated_at), action.actor, action.reason)
+        before = before_text(old, action.changes)
+        held.history.append((held.key, new.version, *told, before))
+        self._changed.append((held.partition, held.key))
+        return new
+
+    def _remove(self, action: Remove) -> None:
+        held, _ = self._found(action.id)
+        held.now = None
+        self._gone.append(held)
+        del self._held[packed_id(action.id)]
+        self._changed.append((held.partition, held.key))
+
+    def _found(self, id: str) -> tuple[Held, MemoryRecord]:
+        held = self._held.get(packed_id(id))
+        if held is None or held.now is None:
+            raise not_found(id)
+        return held, held.now
+
+    def _store(self) -> None:
+        gone = [held for held in self._gone if held.before is not None]
+        self._erase(gone)
+        new, changed = [], []
+        for held in self._held.values():
+            if held.before is None:
+                new.append(held)
+                self._placing.place(held.partition, held.key, held.pieces.values())
+            elif held.history:
+                changed.append(held)
+                self._placing.replace(
+                    held.partition, held.key, held.pieces.values(), text_changed=held.spoken_anew
+                )
+        self._words_and_rows(gone, changed, new)
+        self._label(
+            "delete_labels", [(held, held.before) for held in (*gone, *_relabelled(changed))]
+        )
+        self._label("insert_labels", [(held, held.now) for held in (*new, *_relabelled(changed))])
+        self._placing.run(self._session)
+        past = [row for held in (*changed, *new) for row in held.history]
+        if past:
+            self._session.run("insert_history", **arrays(HISTORY, past))
+        self._note_uses(new)
+
+    def _erase(self, gone: list[Held]) -> None:
+        for held in gone:
+            self._placing.clear(held.partition, held.key)
+        if gone:
+            keys = int8s(held.key for held in gone)
+            self._session.run("taint_dictionaries", keys=keys)
+            for name in ("memories", "history", "uses", "feedback", "links_from", "links_to"):
+                self._session.run(f"delete_{name}", keys=keys)
+            self._session.run("delete_dictionary_sources", keys=keys)
+
+    def _words_and_rows(self, gone: list[Held], changed: list[Held], new: list[Held]) -> None:
+        found, key = self._analysis, self._database.digest_key
+        reworded = [held for held in changed if _text(held.before) != _text(held.now)]
+        self._index("delete_words", [(held, _text(held.before)) for held in (*gone, *reworded)])
+        derived = {
+            held.key: found.derived(held.now.text, micros(held.now.happened_at))
+            for held in (*changed, *new)
+            if held.now is not None and held.told_anew
+        }
+        for name, some in (("update_memories", changed), ("insert_memories", new)):
+            rows = [
+                (held.key, *row_of(held.now, held.partition, kept, key))
+                for held in some
+                for kept in (derived.get(held.key, held.derived),)
+                if held.now is not None
+            ]
+            if rows:
+                self._session.run(name, **arrays(_COLUMNS, rows))
+        self._index("insert_words", [(held, _text(held.now)) for held in (*reworded, *new)])
+
+    def _index(self, name: str, some: list[tuple[Held, str]]) -> None:
+        terms: list[int] = []
+        places: list[int] = []
+        for held, text in some:
+            numbers, where = entries(held.partition, held.key, self._analysis.terms(text))
+            terms += numbers
+            places += where
+        if terms:
+            self._session.run(name, terms=int8s(terms), places=int8s(places))
+
+    def _label(self, name: str, some: list[tuple[Held, MemoryRecord | None]]) -> None:
+        rows: list[tuple[int, int, Label]] = [
+            (held.partition, held.key, label)
+            for held, record in some
+            if record is not None
+            for label in labels(record.metadata)
+        ]
+        if rows:
+            partitions, keys, found = zip(*rows, strict=True)
+            names, values = columns(found)
+            place = {"partitions": int8s(partitions), "keys": int8s(keys)}
+            self._session.run(name, **place, names=names, values=values)
+
+    def _note_uses(self, new: list[Held]) -> None:
+        records = [(held.key, held.now) for held in new if held.now is not None]
+        rows = [
+            (key, one.uses, micros(one.used_at) if one.used_at else NEVER)
+            for key, one in records
+            if one.uses or one.used_at
+        ]
+        if rows:
+            self._session.run("note_uses", **arrays(_USES, rows), never=NEVER)
+
+    def _move_uses(self) -> None:
+        for one in self._batch.moved:
+            held = self._held.get(packed_id(one.id))
+            if held is not None:
+                at, instead = micros_or_none(one.used_at), micros_or_none(one.instead_of)
+                told = {"key": held.key, "uses": one.uses}
+                self._session.run("move_uses", **told, at=at, instead=instead)
+
+    def _partitions_of(self, actions: Iterable[Action]) -> Mapping[str, int]:
+        users = {one.record.user_id or "" for one in actions if isinstance(one, Insert)}
+        return self._database.partitions_for(self._session, users) if users else {}
+
+
+def _by_embedder(pieces: Pieces | None) -> dict[Fingerprint, Pieces]:
+    return {} if pieces is None else {pieces.fingerprint: pieces}
+
+
+def _text(record: MemoryRecord | None) -> str:
+    return "" if record is None else record.text
+
+
+def _relabelled(changed: list[Held]) -> list[Held]:
+    return [
+        held
+        for held in changed
+        if held.before and held.now and not same_json(held.before.metadata, held.now.metadata)
+    ]
+
+
+def _listed(row: Row | None) -> list[int]:
+    return [] if row is None or row[0] is None else sorted(row[0].tolist(), reverse=True)
+
+
+class PostgresArchive(StoredArchive[Database]):
     """The Archive port."""
 
-    _database: Database
-    _dictionaries: Dictionaries
-
-    def write(self, batch: Batch) -> Written:
-        """Do all of it in one durable transaction."""
-        analysis = Analysis(self._database.words)
-        analysis.prepare(batch, lambda ids: self._records(batch.tenant, ids))
-
+    def _written(self, batch: Batch, analysis: Analysis) -> Written:
         def work(session: Session) -> Written:
-            with checking_use(self._database, session, batch.tenant, lambda: added_by(batch)):
+            with self._database.checking_use(session, batch.tenant, lambda: added_by(batch)):
                 return Writing(self._database, session, batch, analysis).run()
 
         while True:
             try:
-                written = self._database.write(batch.tenant, work)
-                if any(isinstance(action, Remove) for action in batch.actions):
-                    self._dictionaries.renew(batch.tenant)
-                return written
+                return self._database.write(batch.tenant, work)
             except Unemployed as missing:
                 employ(self._database, batch.tenant, missing.fingerprints)
-            except NotAnalysed as unknown:
-                analysis.add(unknown.text, unknown.happened)
             except Conflict as conflict:
                 if isinstance(conflict.__cause__, psycopg.Error):
                     raise self._taken(batch) or conflict from conflict
                 raise
 
-    def _records(self, tenant: str, ids: Sequence[str]) -> list[MemoryRecord]:
-        wanted = uuids({id for id in map(packed_id, ids) if id is not None})
-
-        def work(session: Session) -> list[MemoryRecord]:
-            return self._database.records(session, session.rows("memories_by_id", ids=wanted))
-
-        return self._database.read(tenant, work) or []
-
-    def get(self, tenant: str, ids: Sequence[str]) -> list[MemoryRecord]:
-        """The tenant's memories with these ids, each checked against its digest."""
-        asked = [packed_id(id) for id in ids]
-
-        def work(session: Session) -> list[MemoryRecord]:
-            wanted = uuids({id for id in asked if id is not None})
-            rows = {row[2]: row for row in session.rows("memories_by_id", ids=wanted)}
-            return [self._database.checked(session, rows[id]) for id in asked if id in rows]
-
-        return self._database.read(tenant, work) or []
-
-    def find(
-        self,
-        reach: Reach,
-        where: Filter | None = None,
-        *,
-        limit: int = 100,
-        offset: int = 0,
-        newest_first: bool = True,
-    ) -> list[MemoryRecord]:
-        """Memories in any state that satisfy the filter, by time; ties by insertion."""
-        name = "find_newest" if newest_first else "find_oldest"
-
-        def work(session: Session) -> list[MemoryRecord]:
-            partitions = self._database.partitions(session, reach)
-            condition = reached(session, partitions, reach, where)
-            values = (*condition.values, limit, offset)
-            rows = session.execute(statement(name, condition), values)
-            return self._database.records(session, rows.fetchall())
-
-        found = self._database.read(reach.tenant, work)
-        if found is None:
-            check(where)
-        return found or []
-
-    def walk(self, reach: Reach, where: Filter | None = None) -> Iterator[MemoryRecord]:
-        """Memories by key: which ones is read at once, they themselves in chunks."""
-        keys = self._keys_in(reach, where)
-        for at in range(0, len(keys), _CHUNK):
-            yield from self._records_by_key(reach.tenant, keys[at : at + _CHUNK])
-
-    def count(self, reach: Reach, where: Filter | None = None) -> int:
-        """How many `find` would give without a limit."""
-        database = self._database
-        found = database.read(reach.tenant, lambda s: count_in(database, s, reach, where))
-        if found is None:
-            check(where)
-        return found or 0
-
-    def history(self, tenant: str, id: str) -> list[Revision]:
-        """Every change of a memory, oldest first; its insertion is the verb `added`."""
-
-        def work(session: Session) -> tuple[MemoryRecord, list[Revision]]:
-            row = session.row("memories_by_id", ids=uuids([packed_id(id)]))
-            if row is None:
-                raise _not_found(id)
-            later = session.rows("history", key=row[0])
-            return self._database.record(session, row), [_revision(one) for one in later]
-
-        found = self._database.read(tenant, work)
-        if found is None:
-            raise _not_found(id)
-        record, later = found
-        actor = next((one.before["actor"] for one in later if "actor" in one.before), record.actor)
-        return [Revision(version=1, verb="added", at=record.created_at, actor=actor), *later]
-
-    def holdings(self, tenant: str, ids: Sequence[str]) -> dict[str, int]:
-        """How much is stored with these memories, by part."""
-
-        def work(session: Session) -> dict[str, int]:
-            packed = [packed_id(id) for id in ids]
-            found = session.rows("places_by_id", ids=uuids(id for id in packed if id is not None))
-            partitions = int8s({partition for _, partition, _ in found})
-            keys = int8s(key for _, _, key in found)
-            return holdings_of(session.row("holdings", keys=keys, partitions=partitions))
-
-        return self._database.read(tenant, work) or holdings_of(None)
-
-    def note_uses(self, tenant: str, uses: Sequence[tuple[str, datetime]]) -> None:
-        """Add to the use counts of memories; ids that are gone are passed over."""
-        counts = Counter(packed_id(id) for id, _ in uses)
-        last = {packed_id(id): micros(at) for id, at in sorted(uses, key=lambda use: use[1])}
-
-        def work(session: Session) -> None:
-            there = session.rows("lock_by_id", ids=uuids(id for id in counts if id is not None))
-            if there:
-                session.run(
-                    "note_uses",
-                    keys=int8s(key for _, _, key in there),
-                    counts=int8s(counts[id] for id, _, _ in there),
-                    lasts=int8s(last[id] for id, _, _ in there),
-                    never=NEVER,
-                )
-
-        if self._database.is_tenant(tenant):
-            self._database.write(tenant, work)
-
-    def note_feedback(
-        self, tenant: str, id: str, *, useful: bool, query: str | None, at: datetime
-    ) -> None:
-        """Record whether a memory helped."""
-
-        def work(session: Session) -> None:
-            place = session.row("lock_by_id", ids=uuids([packed_id(id)]))
-            if place is None:
-                raise _not_found(id)
-            told = {"useful": int(useful), "query": query, "at": micros(at)}
-            session.run("insert_feedback", key=place[2], **told)
-
-        if not self._database.is_tenant(tenant):
-            raise _not_found(id)
-        self._database.write(tenant, work)
-
-    def trim_feedback(self, tenant: str, keep: int) -> int:
-        """Remove what was said again later, then the oldest, past the bound of each user."""
-        if not self._database.is_tenant(tenant):
-            return 0
-        return self._database.write(tenant, lambda s: len(s.rows("trim_feedback", keep=keep)))
-
-    def feedback(self, tenant: str, partition: int | None = None) -> Iterator[Feedback]:
-        """All that `note_feedback` recorded, by memory, oldest first; read in chunks."""
-        after = (0, 0)
-        while rows := self._feedback_after(tenant, after, partition):
-            yield from map(_feedback, rows)
-            after = (rows[-1][0], rows[-1][1])
-
-    def _feedback_after(
-        self, tenant: str, after: tuple[int, int], partition: int | None
-    ) -> list[tuple[Any, ...]]:
-        asked = {"memory": after[0], "after": after[1], "most": _CHUNK, "partition": partition}
-        return self._database.read(tenant, lambda s: s.rows("feedback_after", **asked)) or []
-
-    def scan(self, tenant: str, after: int = 0) -> Iterator[tuple[int, MemoryRecord]]:
-        """Every memory in order of key; read in chunks, so no read stays open between them."""
-        while chunk := self._chunk(tenant, after):
-            yield from chunk
-            after = chunk[-1][0]
-
-    def spans(self, reach: Reach, *, limit: int = 100, offset: int = 0) -> list[Span]:
-        """Sessions that hold active messages, the one last spoken in first; ties by session."""
-
-        def work(session: Session) -> list[Span]:
-            partitions = self._database.partitions(session, reach)
-            condition = reached(session, partitions, reach, None)
-            values = (*condition.values, limit, offset)
-            rows = session.execute(statement("spans", condition), values).fetchall()
-            return [span_of(row[1:], self._database.owner(session, row[0])[1]) for row in rows]
-
-        return self._database.read(reach.tenant, work) or []
-
-    def versions(self, reach: Reach) -> Iterator[tuple[str, int]]:
-        """Id and version of every active memory in reach, by key; read in chunks."""
-        after = 0
-        while rows := self._versions_after(reach, after):
-            yield from ((spelled_id(id), version) for _, id, version in rows)
-            after = rows[-1][0]
-
-    def _versions_after(self, reach: Reach, after: int) -> list[tuple[Any, ...]]:
-        def work(session: Session) -> list[tuple[Any, ...]]:
-            partitions = self._database.partitions(session, reach)
-            condition = reached(session, partitions, reach, ACTIVE)
-            values = (*condition.values, after, _KEYS)
-            return session.execute(statement("versions", condition), values).fetchall()
-
-        return self._database.read(reach.tenant, work) or []
-
-    def _keys_in(self, reach: Reach, where: Filter | None) -> Keys:
-        def work(session: Session) -> Keys | None:
-            partitions = self._database.partitions(session, reach)
-            condition = reached(session, partitions, reach, where)
-            row = session.execute(statement("keys", condition), condition.values).fetchone()
-            return None if row is None else row[0]
-
-        found = self._database.read(reach.tenant, work)
-        if found is None:
-            check(where)
-            return np.empty(0, np.int64)
-        return np.sort(found)
-
-    def _records_by_key(self, tenant: str, keys: Keys) -> list[MemoryRecord]:
-        def work(session: Session) -> list[MemoryRecord]:
-            return self._database.records(session, session.rows("records_by_key", keys=int8s(keys)))
-
-        return self._database.read(tenant, work) or []
-
-    def _chunk(self, tenant: str, after: int) -> list[tuple[int, MemoryRecord]]:
-        def work(session: Session) -> list[tuple[int, MemoryRecord]]:
-            rows = session.rows("scan", after=after, most=_CHUNK)
-            return [(row[0], self._database.record(session, row)) for row in rows]
-
-        return self._database.read(tenant, work) or []
+    def _add_uses(self, session: Session, used: Sequence[tuple[int, int, int]]) -> None:
+        if used:
+            session.run("note_uses", **arrays(_USES, used), never=NEVER)
 
     def _taken(self, batch: Batch) -> Conflict | None:
         """The refusal that names the id, if the memory that has it is still there."""
-        ids = [packed_id(one.record.id) for one in batch.actions if isinstance(one, Insert)]
-        found = self._database.read(batch.tenant, lambda s: s.row("places_by_id", ids=uuids(ids)))
-        if found is None:
-            return None
-        id = spelled_id(found[0])
-        return Conflict(f"There is a memory with the id {id} already; use a new id.")
-
-
-def _revision(row: Row) -> Revision:
-    version, verb, at, actor, reason, before = row
-    return Revision(
-        version=version,
-        verb=verb,
-        at=moment(at),
-        actor=actor,
-        reason=reason,
-        before=before_values(before),
-    )
-
-
-def _not_found(id: str) -> NotFound:
-    return NotFound(f"There is no memory {id} here.")
-
-
-def _feedback(row: Row) -> Feedback:
-    _, _, id, useful, query, at = row
-    return Feedback(id=spelled_id(id), useful=bool(useful), query=query, at=moment(at))
+        ids = [one.record.id for one in batch.actions if isinstance(one, Insert)]
+        found = self._database.read(
+            batch.tenant, lambda session: self._database.places(session, ids)
+        )
+        for id in found or ():
+            return Conflict(f"There is a memory with the id {id} already; use a new id.")
+        return None

@@ -6,10 +6,10 @@ refused under row-level security).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from struct import Struct
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,13 @@ from psycopg.adapt import AdaptersMap, Dumper, Loader
 from psycopg.types import TypeInfo
 
 from remanence.model.embedding import FloatArray
+from remanence.store.rows import Row
 
 _HEADER = Struct("!iiIii")  # dimensions, has nulls, element's type, length, first subscript
 _LENGTH = Struct("!i")
 _NULL = _LENGTH.pack(-1)
 _HALF_MOST = 65504.0
+NEVER = -(2**63)  # a time that stands for none; an array of numbers holds no NULL
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,3 +199,12 @@ def _packed(values: Sequence[bytes | None]) -> tuple[bytes, int, bool]:
 def _halves(vectors: FloatArray) -> NDArray[np.float16]:
     safe = np.nan_to_num(vectors, nan=0.0, posinf=_HALF_MOST, neginf=-_HALF_MOST)
     return np.clip(safe, -_HALF_MOST, _HALF_MOST).astype(np.float16)
+
+
+Kinds: TypeAlias = Mapping[str, Callable[[Iterable[Any]], Array]]
+
+
+def arrays(kinds: Kinds, rows: Sequence[Row]) -> dict[str, Array]:
+    """The rows as columns, each of its kind, by name."""
+    values = zip(*rows, strict=True)
+    return {name: kind(column) for (name, kind), column in zip(kinds.items(), values, strict=True)}

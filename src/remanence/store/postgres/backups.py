@@ -16,12 +16,11 @@ import orjson
 import psycopg
 from psycopg.sql import SQL, Composed, Identifier, Literal
 
-from remanence.ports.store import Progress
+from remanence.model.progress import Progress
 from remanence.store.files import growing, put
 from remanence.store.postgres.database import Database
 from remanence.store.postgres.faults import translated
-from remanence.store.postgres.opening import PatientConnection
-from remanence.store.postgres.schema import APPLICATION
+from remanence.store.postgres.opening import APPLICATION, PatientConnection
 from remanence.store.postgres.session import NOBODY, Session, sql
 
 MANIFEST = "manifest.json"

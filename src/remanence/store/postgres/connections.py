@@ -12,8 +12,8 @@ from typing import Any
 import psycopg
 from psycopg.adapt import AdaptersMap
 
-from remanence import deadline, forks
 from remanence.errors import Closed, StoreBusy
+from remanence.model import deadline, fork_safety
 from remanence.store.postgres.opening import (
     PatientConnection,
     Settings,
@@ -33,7 +33,7 @@ class Connections:
         self._inherited: list[Any] = []
         self._opened = 0
         self._closed = False
-        forks.watch(self)
+        fork_safety.watch(self)
 
     @contextmanager
     def taken(self) -> Iterator[PatientConnection]:

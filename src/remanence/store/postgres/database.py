@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from typing import Self, TypeVar
 
 from remanence.errors import StoreCorrupt
 from remanence.model.embedding import Fingerprint
-from remanence.model.memory import MemoryRecord
+from remanence.model.filter import Filter
 from remanence.model.scope import Reach
+from remanence.store.conditions import Condition
+from remanence.store.core import database as core
+from remanence.store.core.database import use_of
 from remanence.store.postgres.arrays import texts
 from remanence.store.postgres.connections import Connections
+from remanence.store.postgres.filters import check, reached, within
 from remanence.store.postgres.opening import PatientConnection, Settings
 from remanence.store.postgres.schema import Facts, prepare
 from remanence.store.postgres.session import NOBODY, Session, sql
 from remanence.store.postgres.texts import Texts
 from remanence.store.postgres.transactions import Transactions
-from remanence.store.rows import RECORD_WIDTH, TEXT, Owner, Row, record_of, row_digest, spelled_id
+from remanence.store.quotas import Use
+from remanence.store.rows import Owner, Row, packed_id
 
 T = TypeVar("T")
 
 
-class Database:
+class Database(core.Database):
     """What every part of the store shares. Names of tenants and users never change, so they stay.
 
     A partition's tenant is known once the partition was named here; what nobody named is empty.
@@ -35,6 +41,7 @@ class Database:
         self.facts: Facts
         self.facts, types = prepare(settings)
         self.digest_key = bytes.fromhex(self.facts["digest_key"])
+        self.identity = self.facts["identity"]
         self.connections = Connections(settings, types)
         self._transactions = Transactions(self.connections)
         self._forget_names()
@@ -43,6 +50,7 @@ class Database:
         """The same database as others see it: its facts, its names, their transactions."""
         other = copy(self)
         other.facts, other.digest_key = facts, bytes.fromhex(facts["digest_key"])
+        other.identity = facts["identity"]
         other._transactions = transactions
         other._forget_names()
         return other
@@ -87,23 +95,69 @@ class Database:
         """Whether the tenant has ever written."""
         return self._tenant(name) is not None
 
-    def partitions(self, session: Session, reach: Reach) -> list[int]:
-        """The partitions a read may see."""
-        if reach.all_users:
-            found = session.rows("partitions_of_tenant")
-            return [self.remember(session.tenant, id, user) for id, user in found]
-        users = [reach.user_id or ""]
-        if reach.include_shared and reach.user_id is not None:
-            users.append("")
-        known = self.known_partitions(session, users)
-        return [known[user] for user in users if user in known]
+    def places(
+        self, session: Session, ids: Iterable[str], *, lock: bool = False
+    ) -> Mapping[str, tuple[int, int]]:
+        """(partition, key) of those memories that are there; with `lock` they stay meanwhile."""
+        packed = {id: packed_id(id) for id in ids}
+        asked = session.memory_ids(packed)
+        rows = session.rows("lock_by_id" if lock else "places_by_id", ids=asked)
+        found = {id: (partition, key) for id, partition, key in rows}
+        if not lock:  # nobody writes, so the partitions are committed
+            for partition, _ in found.values():
+                self.heard_of(session.tenant, partition)
+        return {id: found[one] for id, one in packed.items() if one in found}
+
+    def memories(self, session: Session, ids: Iterable[str]) -> Mapping[str, Row]:
+        """The rows of those memories that are there: the block `record`, then the digest."""
+        packed = {id: packed_id(id) for id in ids}
+        asked = session.memory_ids(packed)
+        found = {row[2]: row for row in session.rows("memories_by_id", ids=asked)}
+        return {id: found[one] for id, one in packed.items() if one in found}
+
+    def reached(self, session: Session, reach: Reach, where: Filter | None) -> Condition:
+        """What a read may see and wants to see."""
+        return reached(session, self.partitions(session, reach), reach, where)
+
+    def matched(self, session: Session, partition: int, where: Filter) -> Condition:
+        """What satisfies the filter in one partition."""
+        return within(session, partition, where)
+
+    def of_partitions(self, session: Session, table: str, partitions: Sequence[int]) -> Condition:
+        """The table's row is in one of these partitions."""
+        alone = len(partitions) == 1
+        among = "= ?" if alone else "= ANY(?)"
+        values = (session.tenant, partitions[0] if alone else session.array_of(partitions))
+        return Condition(f"{table}.tenant = ?::integer AND {table}.partition {among}", values)
+
+    def check(self, where: Filter | None) -> None:
+        """Refuse what no statement could hold, for reads that find nothing to look into."""
+        check(where)
+
+    @contextmanager
+    def checking_use(
+        self, session: Session, tenant: str, more: Callable[[], Use]
+    ) -> Iterator[None]:
+        """Refuse at the end what was added meanwhile, if it is too much.
+
+        Where there are limits, the writers of a tenant wait for each other.
+        """
+        added = self.quotas.concern(more)
+        if added is None:
+            yield
+            return
+        session.hold_writers()
+        before = session.value("mark_of_tenant")
+        yield
+        marks = (before, session.value("mark_of_tenant"))
+        self.quotas.check(tenant, added, marks, lambda: use_of(session))
 
     def known_partitions(self, session: Session, users: Sequence[str]) -> dict[str, int]:
         """The partitions of these users ('' is no user) that are there."""
         known = {user: self._partitions.get((session.tenant, user)) for user in users}
         if None in known.values():
             found = session.rows("partitions", users=texts(users))
-            known |= {user: self.remember(session.tenant, id, user) for id, user in found}
+            known |= {user: self.remember(session, id, user) for id, user in found}
         return {user: id for user, id in known.items() if id is not None}
 
     def partitions_for(self, session: Session, users: Iterable[str]) -> dict[str, int]:
@@ -126,11 +180,11 @@ class Database:
                 self._embedders[name] = known
         return known
 
-    def remember(self, tenant: int, partition: int, user: str) -> int:
+    def remember(self, session: Session, partition: int, user: str) -> int:
         """Keep whose a committed partition is; gives it back."""
-        self._partitions[tenant, user] = partition
-        self._owners[partition] = (tenant, user)
-        self._tenant_of[partition] = tenant
+        self._partitions[session.tenant, user] = partition
+        self._owners[partition] = (session.tenant, user)
+        self._tenant_of[partition] = session.tenant
         return partition
 
     def heard_of(self, tenant: int, partition: int) -> None:
@@ -153,31 +207,9 @@ class Database:
             known = (session.tenant, user)
         return self.tenant_name(session, known[0]), known[1] or None
 
-    def record(self, session: Session, row: Row) -> MemoryRecord:
-        """The record of a row of the block `record`."""
-        try:
-            return record_of(self.opened(session, row), self.owner(session, row[1]))
-        except (KeyError, ValueError, OverflowError, TypeError, AttributeError) as error:
-            raise damaged(row) from error
-
-    def opened(self, session: Session, row: Row) -> Row:
-        """The row of the block `record` with its text as a text."""
-        return (*row[:TEXT], self.text(session, row[TEXT]), *row[TEXT + 1 :])
-
     def text(self, session: Session, stored: bytes | str) -> str:
         """The text of the block `text`; `StoreCorrupt` if it is not whole."""
         return self._texts.opened(session, stored)
-
-    def records(self, session: Session, rows: Iterable[Row]) -> list[MemoryRecord]:
-        """The records of rows of the block `record`."""
-        return [self.record(session, row) for row in rows]
-
-    def checked(self, session: Session, row: Row) -> MemoryRecord:
-        """The record of a row that ends with its digest, if it is what was signed."""
-        whole = self.opened(session, row)
-        if row_digest(whole, self.owner(session, row[1]), self.digest_key) != row[RECORD_WIDTH]:
-            raise damaged(row)
-        return self.record(session, whole)
 
     def _tenant(self, name: str) -> int | None:
         known = self._tenants.get(name)
@@ -198,11 +230,6 @@ class Database:
     def _remember_tenant(self, name: str, number: int) -> None:
         self._tenants[name] = number
         self._names[number] = name
-
-
-def damaged(row: Row) -> StoreCorrupt:
-    """The error that names a damaged memory."""
-    return StoreCorrupt(f"The memory {spelled_id(row[2])} is damaged on disk; run `rem doctor`.")
 
 
 def _tenant_made(connection: PatientConnection, name: str) -> int:

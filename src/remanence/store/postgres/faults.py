@@ -7,7 +7,6 @@ from contextlib import contextmanager
 
 import psycopg
 
-from remanence import deadline
 from remanence.errors import (
     Conflict,
     InvalidInput,
@@ -18,6 +17,7 @@ from remanence.errors import (
     StoreFull,
     StoreUnavailable,
 )
+from remanence.model import deadline
 
 # Codes or classes of codes (postgresql.org/docs/current/errcodes-appendix.html), most exact first.
 _MEANINGS: list[tuple[tuple[str, ...], type[RemanenceError], str]] = [

@@ -1,4 +1,4 @@
-"""Filters as PostgreSQL's conditions; with `store.conditions`, where statements are put together.
+"""Filters as PostgreSQL's conditions; the other half of `store.conditions`.
 
 What only Python can tell (casefolded text, texts too long for a label) is read first and becomes a
 list of keys; PostgreSQL's own `lower` is not `casefold`.
@@ -17,18 +17,13 @@ from remanence.store.conditions import COLUMNS, SIGNS, Compiler, Condition, join
 from remanence.store.labels import any_long_text
 from remanence.store.postgres.arrays import Int8s, byteas, float8s, int8s, texts
 from remanence.store.postgres.faults import translated
-from remanence.store.postgres.session import Session, sql
+from remanence.store.postgres.session import Session
 from remanence.store.postgres.texts import Texts
-from remanence.store.postgres.values import LONG_TEXTS, NUMBERS, SHORT_TEXTS, encoded
+from remanence.store.postgres.words import LONG_TEXTS, NUMBERS, SHORT_TEXTS, encoded
 from remanence.store.rows import Row
 
 _CHUNK = 2000
 _USES = "coalesce((SELECT count FROM uses WHERE tenant = m.tenant AND memory = m.key), 0)"
-
-
-def statement(name: str, condition: Condition) -> str:
-    """The named statement with its `{condition}` filled in."""
-    return sql(name).replace("{condition}", condition.sql.replace("?", "%s"))
 
 
 def reached(

@@ -1,248 +1,226 @@
-"""Knowledge in PostgreSQL: entities, claims about them, and the memories that speak of them."""
+"""Knowledge in PostgreSQL: how it is told, looked for, and follows its memories."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from remanence.model.knowledge import Claim, Entity, Mention
-from remanence.model.scope import Reach
+from remanence.model.embedding import Fingerprint
+from remanence.model.knowledge import Learnt
+from remanence.model.memory import MemoryRecord
+from remanence.model.write import Batch, Pieces
 from remanence.store.claims import (
-    GIVEN,
+    CLAIM_COLUMNS,
+    ENTITY_COLUMNS,
+    NO_MEMORY,
     begins,
-    claim_of,
-    entity_of,
-    is_narrow,
-    known_ids,
-    narrowed,
+    is_evidence,
+    knowledge_id,
 )
 from remanence.store.conditions import Condition, joined
-from remanence.store.postgres.arrays import Array, int8s, texts, uuids
+from remanence.store.core.knowledge import StoredKnowledge
+from remanence.store.core.learning import Memory, Telling, erase_silent, spoken_of
+from remanence.store.postgres.arrays import (
+    NEVER,
+    Array,
+    Kinds,
+    arrays,
+    byteas,
+    float8s,
+    int8s,
+    texts,
+    uuids,
+)
 from remanence.store.postgres.database import Database
-from remanence.store.postgres.filters import statement
-from remanence.store.postgres.forgetting import forget, unknow
 from remanence.store.postgres.session import Session
-from remanence.store.postgres.stating import state
-from remanence.store.rows import Row, moment, spelled_id
+from remanence.store.rows import Row, micros, packed_id
 
-_CHUNK = 500
+_TYPES: Kinds = {
+    "id": uuids, "given": int8s, "created_at": int8s, "digest": byteas, "confidence": float8s,
+    "trust": float8s, "observed_at": int8s, "recorded_at": int8s, "denies": int8s,
+    "rested_at": int8s, "retired_at": int8s,
+}  # fmt: skip
+ENTITY_KINDS: Kinds = {
+    "partition": int8s, **{name: _TYPES.get(name, texts) for name in ENTITY_COLUMNS},
+}  # fmt: skip
+_CLAIM: Kinds = {
+    "partition": int8s, "subject": uuids, "object": uuids, "memory": int8s, "id": uuids,
+    **{name: _TYPES.get(name, texts) for name in CLAIM_COLUMNS},
+}  # fmt: skip
+_MENTION: Kinds = {"partitions": int8s, "keys": int8s, "ids": uuids}
 _HEAD = 64  # letters of a folded name that its index has
+_RETOLD: Kinds = {"number": int8s, "type": texts, "given": int8s, "digest": byteas}
 
 
-class PostgresKnowledge:
+class PostgresTelling(Telling):
+    """What one transaction adds, in as many statements whatever it is."""
+
+    def _put_entities(self, new: Sequence[Row], changed: Sequence[Row]) -> None:
+        if new:
+            self._session.run("insert_entities", **arrays(ENTITY_KINDS, new))
+        if changed:
+            self._session.run("update_entities", **arrays(_RETOLD, changed))
+
+    def _put_mentions(self, rows: Sequence[Row]) -> None:
+        if rows:
+            self._session.run("insert_mentions", **arrays(_MENTION, rows))
+
+    def _put_claims(self, rows: Sequence[Row]) -> None:
+        if rows:
+            listed = arrays(_CLAIM, [_without_nulls(row) for row in rows])
+            self._session.run("insert_claims", **listed, never=NEVER)
+
+
+def _without_nulls(row: Row) -> Row:
+    """An array of numbers holds none: of a claim's, the memory and the two times may be missing."""
+    partition, subject, object, memory, *said, rests, retired, digest = row
+    times = (NEVER if rests is None else rests, NEVER if retired is None else retired)
+    return (partition, subject, object, memory or NO_MEMORY, *said, *times, digest)
+
+
+class PostgresKnowledge(StoredKnowledge[Database]):
     """The Knowledge port."""
 
-    _database: Database
+    _spoken = "mentions AS n JOIN memories AS m ON m.tenant = n.tenant AND m.key = n.memory"
+    _telling = PostgresTelling
 
-    def know(
+    def _about(self, session: Session, numbers: Sequence[int], said: Condition | None) -> Condition:
+        ends = session.array_of(numbers)
+        return Condition("c.subject = ANY(?) OR c.object = ANY(?)", (ends, ends))
+
+    def _begins(self, prefix: str) -> Condition:
+        return joined("AND", [begins("e.head", prefix[:_HEAD]), begins("e.folded", prefix)])
+
+
+@dataclass(slots=True)
+class Held:
+    """`before` is None if the batch inserts it, `now` is None once it is removed.
+
+    `derived` is what the row keeps of the text that it has `before`.
+    """
+
+    key: int
+    partition: int
+    before: MemoryRecord | None
+    now: MemoryRecord | None
+    pieces: dict[Fingerprint, Pieces] = field(default_factory=dict)
+    spoken_anew: bool = False
+    history: list[Row] = field(default_factory=list)
+    derived: Row = ()
+
+    @property
+    def told_anew(self) -> bool:
+        """Whether what the row keeps of its text must be found again."""
+        was, now = self.before, self.now
+        if was is None or now is None:
+            return True
+        return (was.text, was.happened_at) != (now.text, now.happened_at)
+
+
+class Learning:
+    """The knowledge of one batch, after its actions are done and before they are announced."""
+
+    def __init__(
         self,
-        tenant: str,
-        entities: Sequence[Entity] = (),
-        claims: Sequence[Claim] = (),
-        mentions: Sequence[Mention] = (),
+        session: Session,
+        batch: Batch,
+        digest_key: bytes,
+        held: Mapping[bytes | None, Held],
+        gone: Sequence[Held],
     ) -> None:
-        """Add what is not there yet, in one durable transaction; `NotFound` changes nothing."""
-        if entities or claims or mentions:
-            self._database.write(
-                tenant,
-                lambda session: state(self._database, session, tenant, entities, claims, mentions),
-            )
+        self._session = session
+        self._partitions = {one.partition for one in (*held.values(), *gone)}
+        self._gone = [one for one in gone if one.before is not None]
+        self._kept = [one for one in held.values() if one.before is not None and one.history]
+        learnt = {packed_id(one.memory): one for one in batch.learnt}
+        there = [(one, held[id]) for id, one in learnt.items() if id in held]
+        self._learnt = [(one, at) for one, at in there if _is_read(one, at)]
+        self._telling = PostgresTelling(session, batch.tenant, digest_key, only_named=True)
 
-    def unknow(self, tenant: str, claims: Sequence[str], entities: Sequence[str] = ()) -> int:
-        """Erase claims, and entities with all that is said of them; how many rows went."""
-        asked = uuids(known_ids(claims)), uuids(known_ids(entities))
-        if not self._database.is_tenant(tenant):
-            return 0
-        return self._database.write(tenant, lambda session: unknow(session, *asked))
+    def run(self) -> list[tuple[int, int]]:
+        """Do all of it; the memories (partition, key) that were read."""
+        rested, woken = self._moved(to_rest=True), self._moved(to_rest=False)
+        read = [held for _, held in self._learnt]
+        if not (self._gone or rested or woken or read):
+            return []
+        self._session.hold_partitions(self._partitions)
+        if rested:
+            self._session.run("rest_claims", **_timed(rested))
+        if woken:
+            self._session.run("wake_claims", keys=_keys(woken))
+        left = self._leave()
+        for learnt, held in self._learnt:
+            self._tell(learnt, held)
+        self._telling.run()
+        erase_silent(self._session, left)
+        return [(one.partition, one.key) for one in read]
 
-    def forget_knowledge(self, reach: Reach) -> int:
-        """Erase all knowledge in reach; how many claims went."""
+    def _moved(self, *, to_rest: bool) -> list[Held]:
+        """Memories of which what they say counts no longer, or again."""
+        return [
+            one
+            for one in self._kept
+            if _counts(one.before) is to_rest and _counts(one.now) is not to_rest
+        ]
 
-        def work(session: Session) -> int:
-            partitions = self._database.partitions(session, reach)
-            if not is_narrow(reach):
-                return forget(session, partitions, inside(session, "c", partitions))
-            said, spoken = within(session, "c", partitions, reach), narrowed(reach, "m")
-            spoken = joined("AND", [inside(session, "n", partitions), spoken])
-            return forget(session, partitions, said, spoken)
+    def _leave(self) -> set[int]:
+        """Part with what was said before; the entities it spoke of.
 
-        is_known = self._database.is_tenant(reach.tenant)
-        return self._database.write(reach.tenant, work) if is_known else 0
+        What callers state of a memory is not found in it, and goes only with the memory.
+        """
+        known = [(learnt, held) for learnt, held in self._learnt if held.before is not None]
+        afresh = [held for learnt, held in known if learnt.afresh]
+        outdated = [held for learnt, held in known if not learnt.afresh]
+        again = self._forget_told_again(known)
+        if outdated:
+            self._session.run("retire_claims", **_timed(outdated))
+        silenced = [*self._gone, *outdated, *afresh]
+        if not silenced:
+            return set()
+        partitions = int8s({one.partition for one in silenced})
+        mentions = self._session.run(
+            "erase_mentions_of", partitions=partitions, keys=_keys(silenced)
+        )
+        erased = self._session.run("erase_claims_of", keys=_keys(self._gone))
+        unread = self._session.run("erase_present_claims_of", keys=_keys(afresh))
+        claims = [*again, *erased.fetchall(), *unread.fetchall()]
+        return {entity for (entity,) in mentions.fetchall()} | spoken_of(claims)
 
-    def entities(
-        self,
-        reach: Reach,
-        ids: Sequence[str] | None = None,
-        *,
-        prefix: str | None = None,
-        limit: int = 1000,
-        offset: int = 0,
-    ) -> list[Entity]:
-        """Entities in reach by folded name, ties by id."""
+    def _forget_told_again(self, known: Sequence[tuple[Learnt, Held]]) -> list[Row]:
+        """Part with claims that take their own place; what they spoke of."""
+        told = [
+            (held.key, knowledge_id("claim", claim.id))
+            for learnt, held in known
+            for claim in learnt.claims
+        ]
+        if not told:
+            return []
+        keys, ids = zip(*told, strict=True)
+        asked = {"keys": int8s(keys), "ids": uuids(ids)}
+        return list(self._session.rows("erase_claims_told_again", **asked))
 
-        def work(session: Session) -> list[Entity]:
-            partitions = self._database.partitions(session, reach)
-            parts = [inside(session, "e", partitions)]
-            if ids is not None:
-                parts.append(Condition("e.id = ANY(?)", (uuids(known_ids(ids)),)))
-            if prefix:
-                parts += [begins("e.head", prefix[:_HEAD]), begins("e.folded", prefix)]
-            if is_narrow(reach):
-                parts.append(_spoken_of(session, partitions, reach))
-            elif reach.min_trust > 0:
-                parts.append(joined("OR", [GIVEN, _spoken_of(session, partitions, reach)]))
-            rows = _found(session, "entities_in_reach", joined("AND", parts), limit, offset)
-            return [self._entity(session, row) for row in rows]
-
-        return self._database.read(reach.tenant, work) or []
-
-    def claims(
-        self,
-        reach: Reach,
-        *,
-        about: Sequence[str] | None = None,
-        subjects: Sequence[str] | None = None,
-        predicate: str | Sequence[str] | None = None,
-        ids: Sequence[str] | None = None,
-        memories: Sequence[str] | None = None,
-        limit: int = 1000,
-        offset: int = 0,
-        newest_first: bool = False,
-    ) -> list[Claim]:
-        """Claims in reach in order of recording, ties by insertion."""
-
-        def work(session: Session) -> list[Claim]:
-            partitions = self._database.partitions(session, reach)
-            parts = [within(session, "c", partitions, reach)]
-            if about is not None:
-                ends = _numbers(session, partitions, about)
-                parts.append(Condition("c.subject = ANY(?) OR c.object = ANY(?)", (ends, ends)))
-            if subjects is not None:
-                ends = _numbers(session, partitions, subjects)
-                parts.append(Condition("c.subject = ANY(?)", (ends,)))
-            if predicate is not None:
-                names = [predicate] if isinstance(predicate, str) else predicate
-                parts.append(Condition("c.predicate = ANY(?)", (texts(names),)))
-            if ids is not None:
-                parts.append(Condition("c.id = ANY(?)", (uuids(known_ids(ids)),)))
-            if memories is not None:
-                parts.append(Condition("c.memory = ANY(?)", (_keys(session, memories),)))
-            name = "latest_claims_in_reach" if newest_first else "claims_in_reach"
-            rows = _found(session, name, joined("AND", parts), limit, offset)
-            return [self._claim(session, row) for row in rows]
-
-        return self._database.read(reach.tenant, work) or []
-
-    def mentions(
-        self, reach: Reach, entities: Sequence[str], *, limit: int = 1000, offset: int = 0
-    ) -> list[Mention]:
-        """Active memories in reach that speak of one of these entities, the latest first."""
-
-        def work(session: Session) -> list[Mention]:
-            partitions = self._database.partitions(session, reach)
-            wanted = Condition("n.entity = ANY(?)", (_numbers(session, partitions, entities),))
-            condition = joined("AND", [within(session, "m", partitions, reach), wanted])
-            return [
-                _mention(row)
-                for row in _found(session, "mentions_in_reach", condition, limit, offset)
-            ]
-
-        return self._database.read(reach.tenant, work) or []
-
-    def mention_counts(self, reach: Reach) -> dict[str, int]:
-        """How many active memories in reach speak of each entity."""
-
-        def work(session: Session) -> dict[str, int]:
-            partitions = self._database.partitions(session, reach)
-            parts = [inside(session, "n", partitions), narrowed(reach, "m")]
-            rows = _found(session, "mention_counts", joined("AND", parts))
-            return {spelled_id(id): count for id, count in rows}
-
-        return self._database.read(reach.tenant, work) or {}
-
-    def scan_knowledge(self, tenant: str) -> Iterator[Entity | Claim | Mention]:
-        """Entities, claims, mentions; read in chunks, without entities that come meanwhile."""
-        newest = self._database.read(tenant, lambda session: session.value("newest_entity"))
-        if newest is None:
-            return
-        yield from self._scan(tenant, "entities_after", newest, self._entity)
-        yield from self._scan(tenant, "claims_after", newest, self._claim)
-        yield from self._scan_mentions(tenant, newest)
-
-    def _scan(
-        self, tenant: str, name: str, newest: int, made: Callable[[Session, Row], Any]
-    ) -> Iterator[Any]:
-        after = 0
-
-        def work(session: Session) -> list[tuple[Row, Any]]:
-            asked = {"after": after, "newest": newest, "most": _CHUNK}
-            return [(row, made(session, row)) for row in session.rows(name, **asked)]
-
-        while found := self._database.read(tenant, work):
-            yield from (one for _, one in found)
-            after = found[-1][0][0]
-
-    def _scan_mentions(self, tenant: str, newest: int) -> Iterator[Mention]:
-        asked = {"partition": 0, "memory": 0, "entity": 0}
-
-        def work(session: Session) -> list[tuple[Any, ...]]:
-            return session.rows("mentions_after", **asked, newest=newest, most=_CHUNK)
-
-        while rows := self._database.read(tenant, work):
-            yield from (_mention(row[3:]) for row in rows)
-            asked = dict(zip(asked, rows[-1][:3], strict=True))
-
-    def _entity(self, session: Session, row: Row) -> Entity:
-        owner = self._database.owner(session, row[1])
-        return entity_of(row, owner, self._database.digest_key)
-
-    def _claim(self, session: Session, row: Row) -> Claim:
-        owner = self._database.owner(session, row[1])
-        return claim_of(row, owner, self._database.digest_key)
+    def _tell(self, learnt: Learnt, held: Held) -> None:
+        record = held.now
+        assert record is not None
+        memory = Memory(held.key, held.partition, is_evidence(record), micros(record.updated_at))
+        self._telling.tell(learnt, memory, record.user_id)
 
 
-def inside(session: Session, table: str, partitions: Sequence[int]) -> Condition:
-    """The row is in the partitions that are read."""
-    alone = len(partitions) == 1
-    among = "= ?" if alone else "= ANY(?)"
-    values = (session.tenant, partitions[0] if alone else int8s(partitions))
-    return Condition(f"{table}.tenant = ?::integer AND {table}.partition {among}", values)
+def _timed(some: Iterable[Held]) -> dict[str, Array]:
+    """Memories, and when they changed last."""
+    listed = [(one.key, micros(one.now.updated_at)) for one in some if one.now is not None]
+    keys, ats = zip(*listed, strict=True)
+    return {"keys": int8s(keys), "ats": int8s(ats)}
 
 
-def within(session: Session, table: str, partitions: Sequence[int], reach: Reach) -> Condition:
-    """The row is in the partitions that are read, and of the agent and session asked for."""
-    return joined("AND", [inside(session, table, partitions), narrowed(reach, table)])
+def _is_read(learnt: Learnt, held: Held) -> bool:
+    """Whether the memory still is what was read."""
+    return learnt.version is None or (held.now is not None and held.now.version == learnt.version)
 
 
-def _found(session: Session, name: str, condition: Condition, *more: int) -> list[tuple[Any, ...]]:
-    return session.execute(statement(name, condition), (*condition.values, *more)).fetchall()
+def _counts(record: MemoryRecord | None) -> bool:
+    return record is not None and is_evidence(record)
 
 
-def _numbers(session: Session, partitions: Sequence[int], ids: Iterable[str]) -> Array:
-    asked = {"ids": uuids(known_ids(ids)), "partitions": int8s(partitions)}
-    return int8s([number for (number,) in session.rows("entity_numbers", **asked)])
-
-
-def _keys(session: Session, memories: Iterable[str]) -> Array:
-    rows = session.rows("places_by_id", ids=uuids(known_ids(memories)))
-    return int8s([key for _, _, key in rows])
-
-
-def _spoken_of(session: Session, partitions: Sequence[int], reach: Reach) -> Condition:
-    said = within(session, "c", partitions, reach)
-    spoken = within(session, "m", partitions, reach)
-    ends = [f"SELECT c.{end} FROM claims AS c WHERE {said.sql}" for end in ("subject", "object")]  # noqa: S608
-    by = "mentions AS n JOIN memories AS m ON m.tenant = n.tenant AND m.key = n.memory"
-    mentioned = f"SELECT n.entity FROM {by} WHERE m.state = 1 AND {spoken.sql}"  # noqa: S608
-    found = " UNION ".join([*ends, mentioned])
-    return Condition(f"e.number IN ({found})", (*said.values, *said.values, *spoken.values))
-
-
-def _mention(row: Row) -> Mention:
-    entity, memory, happened, session = row
-    return Mention(
-        entity=spelled_id(entity),
-        memory=spelled_id(memory),
-        happened_at=moment(happened),
-        session_id=session,
-    )
+def _keys(some: Iterable[Held]) -> Array:
+    return int8s([one.key for one in some])

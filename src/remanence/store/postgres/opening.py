@@ -16,8 +16,8 @@ from psycopg.abc import RV, PQGen
 from psycopg.adapt import AdaptersMap
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from remanence import deadline
 from remanence.errors import ConfigError
+from remanence.model import deadline
 from remanence.store.quotas import Quotas
 from remanence.store.words import Words
 

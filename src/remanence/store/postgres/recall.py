@@ -1,81 +1,110 @@
-"""What recall reads from PostgreSQL: partitions, the change feed, traits, postings, records."""
+"""What recall reads from PostgreSQL in its own way: the text index, and what was written to."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+import os
+import re
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
+import psycopg
 
-from remanence.model.filter import Filter
-from remanence.model.memory import MemoryRecord
-from remanence.model.scope import Reach
-from remanence.ports.store import Change, Keys, Trait
-from remanence.store.postgres.arrays import int8s, uuids
+from remanence.model.ports.store import Keys
+from remanence.store.core.recall import StoredRecall
+from remanence.store.postgres.arrays import int8s
 from remanence.store.postgres.database import Database
-from remanence.store.postgres.filters import check, statement, within
-from remanence.store.postgres.session import Session
-from remanence.store.postgres.watching import Watcher
+from remanence.store.postgres.faults import is_lost, translated
+from remanence.store.postgres.opening import PatientConnection, connect_for_upkeep
+from remanence.store.postgres.transactions import CHANNEL
 from remanence.store.postgres.words import occurrences, term_numbers
-from remanence.store.rows import KINDS, STATES, Row, packed_id
 
-_CHUNK = 5000
+_PAUSE_S = 0.2
+_BELL = re.compile(r"([0-9]{1,9}):([0-9]{1,18})")
 
 
-class PostgresRecall:
+class Watcher:
+    """Listens from its first call on. Whatever it may have missed counts as written to."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._begin()
+
+    def watch(self, timeout_s: float) -> list[int]:
+        """Partitions that somebody rang for since the last call."""
+        deadline = time.monotonic() + timeout_s
+        with self._own_lock(), translated(self._database.settings.where):
+            while True:
+                self._database.connections.check_open()
+                try:
+                    if self._begins():
+                        return self._database.known()
+                    return self._heard(max(deadline - time.monotonic(), 0))
+                except psycopg.Error as error:
+                    self._drop()
+                    if not is_lost(error) or time.monotonic() + _PAUSE_S > deadline:
+                        raise
+                    time.sleep(_PAUSE_S)
+
+    def close(self) -> None:
+        """Stop listening."""
+        with self._own_lock():
+            self._drop()
+
+    def _begin(self) -> None:
+        self._process, self._lock = os.getpid(), threading.Lock()
+        self._connection: PatientConnection | None = None
+
+    def _own_lock(self) -> threading.Lock:
+        """A forked child has its own: a thread of the parent may hold the inherited one for ever.
+
+        Nor can the lock be held across forks: each would wait out a watch.
+        """
+        if self._process != os.getpid():
+            self._begin()
+        return self._lock
+
+    def _begins(self) -> bool:
+        if self._connection is not None:
+            return False
+        connection = connect_for_upkeep(self._database.settings)
+        connection.execute(f"LISTEN {CHANNEL}")
+        self._connection = connection
+        return True
+
+    def _heard(self, timeout_s: float) -> list[int]:
+        assert self._connection is not None
+        found: dict[int, None] = {}
+        for wait in (timeout_s, 0):
+            for bell in self._connection.notifies(timeout=wait, stop_after=1):
+                # Every role of the database may ring, with whatever it likes.
+                if told := _BELL.fullmatch(bell.payload):
+                    tenant, partition = map(int, told.groups())
+                    self._database.heard_of(tenant, partition)
+                    found[partition] = None
+            if not found:
+                break
+        return list(found)
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            with suppress(psycopg.Error):
+                self._connection.close()
+        self._connection = None
+
+
+class PostgresRecall(StoredRecall[Database]):
     """The RecallSource port."""
 
-    _database: Database
-    _watcher: Watcher
-
-    def partitions(self, reach: Reach) -> list[int]:
-        """The partitions a read may see."""
-        return (
-            self._database.read(
-                reach.tenant, lambda session: self._database.partitions(session, reach)
-            )
-            or []
-        )
-
-    def position(self, partition: int) -> int:
-        """The newest `seq` of the partition's feed."""
-        return (
-            self._database.read_partition(
-                partition, lambda session: session.value("position", partition=partition)
-            )
-            or 0
-        )
-
-    def changes(self, partition: int, after: int, limit: int) -> list[Change]:
-        """The partition's feed entries after `after`, in order."""
-        asked = {"partition": partition, "after": after, "most": limit}
-        rows = self._database.read_partition(
-            partition, lambda session: session.rows("changes", **asked)
-        )
-        return [Change._make(row) for row in rows or []]
+    def __init__(self, database: Database, watcher: Watcher) -> None:
+        super().__init__(database)
+        self._watcher = watcher
 
     def watch(self, timeout_s: float) -> list[int]:
         """Partitions written to since the last call; the server rings."""
         return self._watcher.watch(timeout_s)
-
-    def traits(self, partition: int, keys: Sequence[int] | None = None) -> Iterator[Trait]:
-        """Traits by key; read in chunks, so no read stays open between them."""
-        wanted = self._keys_of(partition) if keys is None else np.unique(np.asarray(keys, np.int64))
-        for at in range(0, len(wanted), _CHUNK):
-            yield from map(_trait, self._rows_of("traits", partition, wanted[at : at + _CHUNK]))
-
-    def keys(self, partition: int, where: Filter) -> Keys:
-        """Keys in the partition that satisfy the filter, ascending."""
-
-        def work(session: Session) -> Keys | None:
-            condition = within(session, partition, where)
-            row = session.execute(statement("keys", condition), condition.values).fetchone()
-            return None if row is None else row[0]
-
-        found = self._database.read_partition(partition, work)
-        if found is None:
-            check(where)
-        return _sorted(found)
 
     def postings(self, partition: int, terms: Sequence[str], most: int) -> list[Keys | None]:
         """For each term the keys of the memories that hold it, ascending, once per occurrence."""
@@ -87,44 +116,3 @@ class PostgresRecall:
             return [np.empty(0, np.int64) for _ in terms]
         found = [occurrences(places) for (places,) in rows]
         return [keys if len(keys) <= most else None for keys in found]
-
-    def records(self, partition: int, keys: Sequence[int]) -> dict[int, MemoryRecord]:
-        """Whole records by key; keys that are gone, or of another partition, are left out."""
-        asked = {"partition": partition, "keys": int8s(np.unique(np.asarray(keys, np.int64)))}
-
-        def work(session: Session) -> dict[int, MemoryRecord]:
-            rows = session.rows("records", **asked)
-            return {row[0]: self._database.record(session, row) for row in rows}
-
-        return self._database.read_partition(partition, work) or {}
-
-    def key_of(self, tenant: str, id: str) -> tuple[int, int] | None:
-        """(partition, key) of a tenant's memory."""
-
-        def work(session: Session) -> tuple[int, int] | None:
-            row = session.row("places_by_id", ids=uuids([packed_id(id)]))
-            if row is None:
-                return None
-            self._database.heard_of(session.tenant, row[1])
-            return row[1], row[2]
-
-        return self._database.read(tenant, work)
-
-    def _rows_of(self, name: str, partition: int, keys: Keys) -> list[tuple[Any, ...]]:
-        asked = {"partition": partition, "keys": int8s(keys)}
-        return self._database.read_partition(partition, lambda one: one.rows(name, **asked)) or []
-
-    def _keys_of(self, partition: int) -> Keys:
-        return _sorted(
-            self._database.read_partition(
-                partition, lambda session: session.value("keys_of", partition=partition)
-            )
-        )
-
-
-def _sorted(keys: Keys | None) -> Keys:
-    return np.empty(0, np.int64) if keys is None else np.sort(keys)
-
-
-def _trait(row: Row) -> Trait:
-    return Trait._make((*row[:6], KINDS[row[6]], STATES[row[7]], *row[8:]))

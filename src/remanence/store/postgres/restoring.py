@@ -2,35 +2,64 @@
 
 from __future__ import annotations
 
+import time
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 from psycopg.sql import SQL, Composed, Identifier
 
 from remanence.errors import StoreBusy, StoreCorrupt, StoreError
-from remanence.ports.store import Inherit
+from remanence.model.ports.store import Inherit
+from remanence.store.blocks import too_new
 from remanence.store.postgres.backups import MANIFEST, Table, tables
-from remanence.store.postgres.compacting import compact
 from remanence.store.postgres.database import Database
-from remanence.store.postgres.digests import damaged_rows
-from remanence.store.postgres.document_digests import damaged_documents, damaged_editions
+from remanence.store.postgres.digests import PostgresGuard
 from remanence.store.postgres.faults import translated
 from remanence.store.postgres.indexes import build_missing
-from remanence.store.postgres.inside import StoreInside
-from remanence.store.postgres.knowledge_digests import damaged_claims, damaged_entities
+from remanence.store.postgres.maintenance import compact
 from remanence.store.postgres.opening import APPLICATION, PatientConnection
 from remanence.store.postgres.schema import new_identity, read_facts, set_fact
 from remanence.store.postgres.session import NOBODY, Session, migrations, sql
 from remanence.store.postgres.store import PostgresStore
-from remanence.store.versions import too_new
+from remanence.store.postgres.transactions import Transactions
 
+T = TypeVar("T")
 _BLOCK = 1 << 20
+_GOING_S, _PAUSE_S = 2.0, 0.05  # a connection that was closed a moment ago is seen for a while
+
+
+class Inside(Transactions):
+    """Reads and writes on one connection; nothing is tried again."""
+
+    def __init__(self, database: Database, connection: PatientConnection) -> None:
+        super().__init__(database.connections)
+        self._connection = connection
+
+    def read(self, tenant: int, work: Callable[[Session], T]) -> T:
+        """Do it now."""
+        return work(Session(self._connection, tenant))
+
+    def write(
+        self, find_tenant: Callable[[PatientConnection], int], work: Callable[[Session], T]
+    ) -> T:
+        """Do it now, whole or not at all."""
+        with self._connection.transaction():
+            return work(Session(self._connection, find_tenant(self._connection)))
+
+
+class StoreInside(PostgresStore):
+    """The store as the open transaction sees it. It is not closed: the connection is another's."""
+
+    def __init__(self, store: PostgresStore, connection: PatientConnection) -> None:
+        facts, inside = read_facts(connection), Inside(store._database, connection)
+        self._watcher, self._clock = store._watcher, store._clock
+        self._divide(store._database.inside(facts, inside))
 
 
 def restore(
@@ -52,18 +81,11 @@ def restore(
     with _opened(source) as file:
         manifest = _checked(file, source)
         store = PostgresStore(
-            url,
-            pool_size=1,
-            tls=tls,
-            timeout_s=timeout_s,
-            statement_timeout_s=statement_timeout_s,
+            url, pool_size=1, tls=tls, timeout_s=timeout_s, statement_timeout_s=statement_timeout_s
         )
         try:
             database = store._database
-            with (
-                translated(database.settings.where),
-                database.connections.fresh() as connection,
-            ):
+            with translated(database.settings.where), database.connections.fresh() as connection:
                 database.connections.drop_idle()
                 removed = False
                 with connection.transaction():
@@ -115,10 +137,17 @@ class _Restoring:
         """Keep everybody else out; `StoreBusy` if somebody is in."""
         names = _named(tables(self._connection))
         self._connection.execute(SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(names))
+        latest = time.monotonic() + _GOING_S
+        while self._others_connected():
+            if time.monotonic() > latest:
+                raise StoreBusy(f"{where} is open; close it everywhere, then restore.")
+            time.sleep(_PAUSE_S)
+
+    def _others_connected(self) -> bool:
+        self._connection.execute("SELECT pg_stat_clear_snapshot()")
         asked = {"application": APPLICATION}
         row = self._connection.execute(sql("others_connected").encode(), asked).fetchone()
-        if row is not None and row[0]:
-            raise StoreBusy(f"{where} is open; close it everywhere, then restore.")
+        return row is not None and bool(row[0])
 
     def _empty(self, every: list[Table]) -> None:
         for (name,) in self._connection.execute(sql("every_graph").encode()).fetchall():
@@ -192,18 +221,8 @@ def _digest(file: zipfile.ZipFile, entry: str) -> str:
 
 
 def _check_rows(database: Database, session: Session, source: Path) -> None:
-    if memories := len(damaged_rows(database, session)):
-        raise _damaged(source, f"{memories} damaged memories")
-    documents = len(damaged_documents(database, session))
-    if documents := documents + len(damaged_editions(database, session)):
-        raise _damaged(source, f"{documents} damaged documents")
-    known = len(damaged_entities(database, session)) + len(damaged_claims(database, session))
-    if known:
-        raise _damaged(source, f"{known} damaged entities and claims")
-
-
-def _damaged(source: Path, what: str) -> StoreCorrupt:
-    return StoreCorrupt(
-        f"The backup {source} holds {what}; use another one, or restore it to a "
-        "spare database of the version that made it and run `rem doctor --repair` there."
-    )
+    if damaged := PostgresGuard(database).damage(session):
+        raise StoreCorrupt(
+            f"The backup {source} holds {damaged}; use another one, or restore it to a "
+            "spare database of the version that made it and run `rem doctor --repair` there."
+        )

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-from remanence.clock import Clock, SystemClock
+from remanence.model.clock import Clock, SystemClock
+from remanence.model.ports.store import (
+    Archive,
+    Documents,
+    Knowledge,
+    Links,
+    RecallSource,
+    Tiers,
+    Upkeep,
+    Vectors,
+)
+from remanence.store.core.documents import StoredDocuments
+from remanence.store.core.links import StoredLinks
 from remanence.store.postgres.archive import PostgresArchive
 from remanence.store.postgres.database import Database
-from remanence.store.postgres.dictionaries import Dictionaries
-from remanence.store.postgres.documents import PostgresDocuments
 from remanence.store.postgres.knowledge import PostgresKnowledge
-from remanence.store.postgres.known import PostgresKnowledgeSource
-from remanence.store.postgres.links import PostgresLinks
 from remanence.store.postgres.opening import Settings
-from remanence.store.postgres.recall import PostgresRecall
-from remanence.store.postgres.tiers import PostgresTiers
+from remanence.store.postgres.recall import PostgresRecall, Watcher
+from remanence.store.postgres.tiers import Dictionaries, PostgresTiers
 from remanence.store.postgres.upkeep import PostgresUpkeep
 from remanence.store.postgres.vectors import PostgresVectors
-from remanence.store.postgres.watching import Watcher
 from remanence.store.postgres.wording import follow_terms
 from remanence.store.quotas import Quotas
 from remanence.store.words import Words
 
 
-class PostgresStore(
-    PostgresArchive,
-    PostgresLinks,
-    PostgresDocuments,
-    PostgresKnowledge,
-    PostgresKnowledgeSource,
-    PostgresRecall,
-    PostgresVectors,
-    PostgresTiers,
-    PostgresUpkeep,
-):
+class PostgresStore:
     """A store in a PostgreSQL database that many processes share.
 
     The role must be a plain one that owns the database, with pgvector in it; what is missing is
@@ -67,8 +64,25 @@ class PostgresStore(
             words=words or Words(),
             quotas=quotas or Quotas(),
         )
-        self._database = Database(settings)
+        database = Database(settings)
+        self._watcher = Watcher(database)
         self._clock = clock or SystemClock()
-        self._watcher = Watcher(self._database)
-        self._dictionaries = Dictionaries(self._database)
-        follow_terms(self._database)
+        self._divide(database)
+        follow_terms(database)
+
+    def _divide(self, database: Database) -> None:
+        """Make the parts, over this database."""
+        self._database, dictionaries = database, Dictionaries(database)
+        self.archive: Archive = PostgresArchive(database, dictionaries)
+        self.links: Links = StoredLinks(database)
+        self.documents: Documents = StoredDocuments(database)
+        self.knowledge: Knowledge = PostgresKnowledge(database)
+        self.recall: RecallSource = PostgresRecall(database, self._watcher)
+        self.vectors: Vectors = PostgresVectors(database)
+        self.tiers: Tiers = PostgresTiers(database, dictionaries)
+        self.upkeep: Upkeep = PostgresUpkeep(database, dictionaries, self._clock)
+
+    def close(self) -> None:
+        """Release everything; safe to call twice."""
+        self._watcher.close()
+        self._database.connections.close()

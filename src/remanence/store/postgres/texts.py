@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 
 from remanence.errors import StoreCorrupt
-from remanence.store.dictionaries import Dictionary, lost, whole
-from remanence.store.packing import unpacked
+from remanence.store.packing import Dictionary, lost, unpacked, whole
 from remanence.store.postgres.session import Session
 
 _AS_IT_IS = b"\x00"

@@ -10,8 +10,8 @@ from typing import TypeVar
 
 import psycopg
 
-from remanence import deadline
 from remanence.errors import CommitUnknown, StoreBusy
+from remanence.model import deadline
 from remanence.store.postgres.arrays import texts
 from remanence.store.postgres.connections import Connections
 from remanence.store.postgres.faults import is_clash, is_lost, is_stale, translated

@@ -4,31 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
 
-from remanence.clock import Clock
 from remanence.model.embedding import Fingerprint
+from remanence.model.progress import Progress
 from remanence.model.stats import Finding, StoreStats
-from remanence.ports.store import Progress
+from remanence.store.core.upkeep import MOST_BYTES_READ, StoredUpkeep, counted
 from remanence.store.postgres.backups import backup
-from remanence.store.postgres.compacting import compact, tables, vacuum
 from remanence.store.postgres.database import Database
-from remanence.store.postgres.dictionaries import Dictionaries
 from remanence.store.postgres.doctor import Doctor
 from remanence.store.postgres.faults import translated
 from remanence.store.postgres.indexes import build_missing, drop_small
+from remanence.store.postgres.maintenance import compact, tables, tend, vacuum
 from remanence.store.postgres.opening import PatientConnection
-from remanence.store.postgres.schema import lock_number
-from remanence.store.postgres.statistics import stats
-from remanence.store.postgres.tending import tend
-from remanence.store.postgres.watching import Watcher
-from remanence.store.signing import signature
+from remanence.store.postgres.session import lock_number
 
 _SMALL_BYTES = 16 << 20
-
-
 LEFTOVERS = (
     "Table files and samples of values for the planner, until the store is compacted.",
     "The write-ahead log, until its retention ends, and archives of it.",
@@ -38,18 +32,8 @@ LEFTOVERS = (
 )
 
 
-class PostgresUpkeep:
+class PostgresUpkeep(StoredUpkeep[Database]):
     """The Upkeep port."""
-
-    _database: Database
-    _clock: Clock
-    _watcher: Watcher
-    _dictionaries: Dictionaries
-
-    @property
-    def identity(self) -> str:
-        """A name that is unique to this store and changes when it is restored."""
-        return self._database.facts["identity"]
 
     @property
     def kind(self) -> str:
@@ -61,18 +45,10 @@ class PostgresUpkeep:
         """Where bytes of what is removed may stay, and until when."""
         return LEFTOVERS
 
-    def sign(self, data: bytes) -> bytes:
-        """A signature that only this store, and a store restored from its backups, can make."""
-        return signature(self._database.digest_key, data)
-
     @property
     def schema(self) -> int:
         """The number of the newest migration that the database had seen when it was opened."""
         return int(self._database.facts["schema"])
-
-    def tenants(self) -> list[str]:
-        """Every tenant that ever wrote."""
-        return [name for (name,) in self._database.read_names(lambda one: one.rows("tenants"))]
 
     @contextmanager
     def alone(self, name: str) -> Iterator[bool]:
@@ -116,8 +92,7 @@ class PostgresUpkeep:
         What the server's write-ahead log still holds goes when that is recycled. A transaction that
         others keep open for longer than `timeout_s` keeps what it may still see.
         """
-        for tenant in self.tenants():
-            self._dictionaries.renew(tenant)
+        self._renew_dictionaries()
         with self._caring() as connection:
             compact(connection, self._database.settings.timeout_s)
 
@@ -128,12 +103,12 @@ class PostgresUpkeep:
 
     def stats(self, tenant: str, fingerprint: Fingerprint | None = None) -> StoreStats:
         """Counts of one tenant, sizes of the whole store."""
-        return stats(self._database, tenant, fingerprint)
-
-    def close(self) -> None:
-        """Release everything; safe to call twice."""
-        self._watcher.close()
-        self._database.connections.close()
+        database = self._database
+        sizes = dict(database.read_names(lambda session: session.rows("bytes_by_table")))
+        size = sum(sizes.values())
+        large = size > MOST_BYTES_READ
+        found = database.read(tenant, lambda session: counted(session, fingerprint, large=large))
+        return replace(found or StoreStats(memories=0), bytes_on_disk=size, bytes_by_part=sizes)
 
     @contextmanager
     def _caring(self) -> Iterator[PatientConnection]:

@@ -1,35 +1,163 @@
-"""Stored pieces in PostgreSQL, by the embedder that made them."""
+"""Stored pieces in PostgreSQL, on their way in and out; and who still lacks some."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from remanence.model.embedding import Fingerprint
-from remanence.model.memory import MemoryRecord
-from remanence.model.write import Pieces
-from remanence.ports.pieces import StoredPiece, StoredPieces
-from remanence.store.coarse import opened, opened_pieces
-from remanence.store.postgres.arrays import int8s
+from remanence.errors import StoreError
+from remanence.model.embedding import Fingerprint, restored
+from remanence.model.ports.pieces import StoredPiece, StoredPieces
+from remanence.model.write import Piece, Pieces
+from remanence.store.coarse import check_piece, opened, opened_pieces
+from remanence.store.core.vectors import StoredVectors
+from remanence.store.postgres.arrays import Kinds, arrays, byteas, halfvecs, int8s
 from remanence.store.postgres.database import Database
-from remanence.store.postgres.feed import announce
-from remanence.store.postgres.placing import WORDS_LOCK, Placing, Unemployed, employ, writers_lock
-from remanence.store.postgres.session import Session
+from remanence.store.postgres.session import Session, announce
 
 _CHUNK = 2000
+PLACES: Kinds = {"partitions": int8s, "embedders": int8s, "keys": int8s, "parts": int8s}
+_PIECES: Kinds = {
+    **PLACES, "passages": int8s, "starts": int8s, "stops": int8s, "vectors": byteas,
+    "codes": byteas,
+}  # fmt: skip
 
 
-class PostgresVectors:
+class Unemployed(Exception):
+    """Raised inside a write: the tenant does not employ these embedders yet."""
+
+    def __init__(self, fingerprints: Iterable[Fingerprint]) -> None:
+        super().__init__()
+        self.fingerprints = set(fingerprints)
+
+
+def employ(database: Database, tenant: str, fingerprints: Iterable[Fingerprint]) -> None:
+    """Let a tenant's memories, and those to come, have pieces of these embedders.
+
+    Whoever else employed one a moment ago has queued its memories; some have pieces by now.
+    """
+
+    def work(session: Session) -> None:
+        session.hold_writers()
+        for made_by in fingerprints:
+            embedder = _embedder(session, made_by)
+            if session.value("employ", embedder=embedder) is not None:
+                session.run("await_everything", embedder=embedder)
+
+    database.write(tenant, work)
+
+
+def embedder_values(made_by: Fingerprint) -> dict[str, str | int]:
+    """What the table `embedders` keeps of an embedder."""
+    return {
+        "fingerprint": str(made_by),
+        "name": made_by.name,
+        "digest": made_by.digest,
+        "dimension": made_by.dimension,
+        "pooling": made_by.pooling,
+        "codes": made_by.codes,
+    }
+
+
+def _embedder(session: Session, made_by: Fingerprint) -> int:
+    session.run("insert_embedder", **embedder_values(made_by))
+    found = session.value("embedder", fingerprint=str(made_by))
+    if found is None:
+        raise StoreError(f"The embedder {made_by} could not be registered; try again.")
+    return int(found)
+
+
+@dataclass(slots=True)
+class Placing:
+    """Pieces of one transaction; `employed` are the tenant's embedders."""
+
+    employed: Mapping[str, int]
+    _old: list[tuple[int, int, int]] = field(default_factory=list)
+    _waiting: set[tuple[int, int]] = field(default_factory=set)
+    _served: set[tuple[int, int]] = field(default_factory=set)
+    _new: list[tuple[int, int, int, Pieces]] = field(default_factory=list)
+
+    def check(self, made: Iterable[Pieces]) -> None:
+        """Raise `Unemployed` if the tenant does not employ who made these."""
+        missing = {one.fingerprint for one in made if str(one.fingerprint) not in self.employed}
+        if missing:
+            raise Unemployed(missing)
+
+    def place(self, partition: int, key: int, made: Iterable[Pieces]) -> None:
+        """A new memory's pieces; embedders without any have it pending."""
+        self._waiting |= {(embedder, key) for embedder in self.employed.values()}
+        for pieces in made:
+            self._put(partition, key, pieces)
+
+    def replace(
+        self, partition: int, key: int, made: Iterable[Pieces], *, text_changed: bool
+    ) -> None:
+        """Pieces in place of older ones; of all older ones if the text changed."""
+        if text_changed:
+            self._old += [(partition, embedder, key) for embedder in self.employed.values()]
+            self._waiting |= {(embedder, key) for embedder in self.employed.values()}
+        for pieces in made:
+            self._old.append((partition, self._embedder(pieces), key))
+            self._put(partition, key, pieces)
+
+    def clear(self, partition: int, key: int) -> None:
+        """No pieces of a memory that goes away."""
+        self._old += [(partition, embedder, key) for embedder in self.employed.values()]
+        self._served |= {(embedder, key) for embedder in self.employed.values()}
+
+    def run(self, session: Session) -> None:
+        """Do all of it, in a few statements."""
+        if self._old:
+            partitions, embedders, keys = map(int8s, zip(*self._old, strict=True))
+            old = {"partitions": partitions, "embedders": embedders, "keys": keys}
+            session.run("delete_pieces", **old)
+            session.run("delete_vectors", **old)
+        self._queue(session, "delete_pending", self._served)
+        self._queue(session, "insert_pending", self._waiting - self._served)
+        self._insert(session)
+
+    def _put(self, partition: int, key: int, pieces: Pieces) -> None:
+        embedder = self._embedder(pieces)
+        for piece in pieces.pieces:
+            check_piece(piece, pieces.fingerprint)
+        self._new.append((partition, embedder, key, pieces))
+        self._served.add((embedder, key))
+
+    def _embedder(self, pieces: Pieces) -> int:
+        return self.employed[str(pieces.fingerprint)]
+
+    def _queue(self, session: Session, name: str, pairs: set[tuple[int, int]]) -> None:
+        if pairs:
+            embedders, keys = map(int8s, zip(*pairs, strict=True))
+            session.run(name, embedders=embedders, keys=keys)
+
+    def _insert(self, session: Session) -> None:
+        rows = [
+            (partition, embedder, key, piece)
+            for partition, embedder, key, pieces in self._new
+            for piece in pieces.pieces
+        ]
+        for size in {len(piece.vector) for *_, piece in rows}:
+            _insert_alike(session, [row for row in rows if len(row[3].vector) == size])
+
+
+def _insert_alike(session: Session, rows: list[tuple[int, int, int, Piece]]) -> None:
+    told = [
+        (*place, one.part, one.passage, one.start, one.stop, one.vector, one.codes)
+        for *place, one in rows
+    ]
+    columns = arrays(_PIECES, told)
+    session.run("insert_pieces", **columns)
+    places = {name: columns[name] for name in PLACES}
+    vectors = restored([piece.vector for *_, piece in rows])
+    session.run("insert_vectors", **places, embeddings=halfvecs(vectors))
+
+
+class PostgresVectors(StoredVectors[Database]):
     """The Vectors port."""
-
-    _database: Database
-
-    def embedders(self) -> list[Fingerprint]:
-        """Every embedder that some tenant has employed; oldest first."""
-        rows = self._database.read_names(lambda session: session.rows("embedders"))
-        return [Fingerprint(*row) for row in rows]
 
     def pieces(self, fingerprint: Fingerprint, partition: int, keys: Sequence[int]) -> StoredPieces:
         """All pieces of these memories made by that embedder, by key and part."""
@@ -44,9 +172,7 @@ class PostgresVectors:
         stored = StoredPieces.of(StoredPiece(*row) for row in found or [])
         return opened_pieces(stored, fingerprint.dimension)
 
-    def scan_vectors(
-        self, fingerprint: Fingerprint, partition: int
-    ) -> Iterator[tuple[int, int, bytes]]:
+    def scan(self, fingerprint: Fingerprint, partition: int) -> Iterator[tuple[int, int, bytes]]:
         """(key, part, vector) of a whole partition, by key and part; read in chunks."""
         after = (0, 0)
         while rows := self._vectors_after(fingerprint, partition, after):
@@ -66,26 +192,7 @@ class PostgresVectors:
         vectors = opened([vector for _, _, vector in found], fingerprint.dimension)
         return [(key, part, vector) for (key, part, _), vector in zip(found, vectors, strict=True)]
 
-    def unembedded(
-        self, tenant: str, fingerprint: Fingerprint, limit: int
-    ) -> list[tuple[int, MemoryRecord]]:
-        """The tenant's memories that have no pieces from that embedder yet, oldest first."""
-
-        def work(session: Session) -> list[tuple[int, MemoryRecord]]:
-            embedder = session.value("employed_embedder", fingerprint=str(fingerprint))
-            if embedder is None:
-                rows = session.rows("scan", after=0, most=limit)
-            else:
-                rows = session.rows("unembedded", embedder=embedder, most=limit)
-            return [(row[0], self._database.record(session, row)) for row in rows]
-
-        return self._database.read(tenant, work) or []
-
-    def count_unembedded(self, tenant: str, fingerprint: Fingerprint) -> int:
-        """How many those are."""
-        return self._database.read(tenant, lambda one: count_unembedded(one, fingerprint)) or 0
-
-    def put_pieces(self, tenant: str, made: Sequence[tuple[int, str, Pieces]]) -> int:
+    def put(self, tenant: str, made: Sequence[tuple[int, str, Pieces]]) -> int:
         """Store pieces for memories that still have the text they were made from."""
         while True:
             try:
@@ -103,7 +210,7 @@ class PostgresVectors:
         """Unemployed first, so that nobody adds pieces behind the one who removes them."""
 
         def unemploy(session: Session) -> None:
-            session.run("lock_writers", own=writers_lock(session.tenant))
+            session.hold_writers()
             session.run("unemploy", embedder=embedder)
             session.run("delete_queue", embedder=embedder)
 
@@ -127,16 +234,8 @@ class PostgresVectors:
         return removed
 
 
-def count_unembedded(session: Session, fingerprint: Fingerprint) -> int:
-    """How many memories of the tenant have no pieces of that embedder."""
-    embedder = session.value("employed_embedder", fingerprint=str(fingerprint))
-    if embedder is None:
-        return int(session.value("count_memories"))
-    return int(session.value("count_pending", embedder=embedder))
-
-
 def _put(database: Database, session: Session, made: Sequence[tuple[int, str, Pieces]]) -> int:
-    session.run("lock_writers_shared", words=WORDS_LOCK, own=writers_lock(session.tenant))
+    session.share_writing()
     employed = session.run("employed")
     keys = int8s(np.unique([key for key, _, _ in made]).astype(np.int64))
     rows = session.rows("lock_keys", keys=keys)

@@ -6,18 +6,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import orjson
-
-from remanence.errors import InvalidInput, StoreVersion
-from remanence.store.labels import Label, labels
+from remanence.errors import StoreVersion
+from remanence.store.labels import readable_labels
 from remanence.store.postgres.arrays import Array, int8s
 from remanence.store.postgres.database import Database
-from remanence.store.postgres.placing import WORDS_LOCK
 from remanence.store.postgres.schema import Facts, read_facts, set_fact
-from remanence.store.postgres.session import NOBODY, Session
+from remanence.store.postgres.session import NOBODY, WORDS_LOCK, Session
 from remanence.store.postgres.texts import Texts
-from remanence.store.postgres.values import columns
-from remanence.store.postgres.words import entries
+from remanence.store.postgres.words import columns, entries
 from remanence.store.words import Derived, Words
 
 _CHUNK = 1000
@@ -121,18 +117,11 @@ def _labels(session: Session) -> Iterator[dict[str, Array]]:
         found = [
             (key, partition, label)
             for key, partition, metadata in rows
-            for label in _labels_of(metadata)
+            for label in readable_labels(metadata)
         ]
         names, values = columns(label for _, _, label in found)
         keys, partitions = int8s(one[0] for one in found), int8s(one[1] for one in found)
         yield {"partitions": partitions, "names": names, "values": values, "keys": keys}
-
-
-def _labels_of(metadata: str) -> set[Label]:
-    try:
-        return labels(orjson.loads(metadata))
-    except (orjson.JSONDecodeError, InvalidInput, AttributeError):
-        return set()
 
 
 def _chunks(session: Session, name: str) -> Iterator[list[tuple[Any, ...]]]:

@@ -1,226 +1,224 @@
-"""Memories in SQLite: written in transactions, read by id or by condition."""
+"""Memories in SQLite: what a batch does inside one transaction."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import apsw
-import numpy as np
 
-from remanence.errors import NotFound
-from remanence.model.document import Discard
-from remanence.model.filter import Filter
-from remanence.model.memory import Feedback, MemoryRecord, Revision
-from remanence.model.scope import Reach
-from remanence.model.write import Batch, Remove, Written
-from remanence.ports.store import Keys, Span
-from remanence.store.analysis import Analysis, NotAnalysed
-from remanence.store.conditions import ACTIVE
+from remanence.errors import Conflict, InvalidInput
+from remanence.model import deadline
+from remanence.model.memory import MemoryRecord, Revision, same_json
+from remanence.model.write import Action, Batch, Insert, Remove, Revise, Written
+from remanence.store.claims import is_evidence
+from remanence.store.core.archive import StoredArchive, check_expected, check_terms
+from remanence.store.core.documents import shelve
+from remanence.store.core.links import cut_link, not_found, put_link
+from remanence.store.core.receipts import erase, keep, repeated
+from remanence.store.documents import ready
+from remanence.store.labels import labels
 from remanence.store.quotas import added_by
 from remanence.store.rows import (
+    RECORD_WIDTH,
     Row,
-    before_values,
+    before_text,
     both_ids,
-    holdings_of,
     micros,
-    moment,
+    micros_or_none,
     packed_id,
-    span_of,
-    spelled_id,
+    revised,
+    row_of,
+    values_text,
 )
-from remanence.store.sqlite.counting import check_use, count_in
 from remanence.store.sqlite.database import Database
-from remanence.store.sqlite.dictionaries import Dictionaries
-from remanence.store.sqlite.erasing import Eraser
-from remanence.store.sqlite.filters import reached, statement
-from remanence.store.sqlite.numbers import bound, parsed
-from remanence.store.sqlite.statements import fetch_all, run
-from remanence.store.sqlite.writing import Writing
-
-_CHUNK = 500
-_KEYS = 5000
+from remanence.store.sqlite.knowledge import Learning
+from remanence.store.sqlite.schema import meta
+from remanence.store.sqlite.session import Session, run, sql
+from remanence.store.sqlite.vectors import Placing
+from remanence.store.words import Analysis, prefixed
 
 
-class SqliteArchive:
+class Writing:
+    """The actions of one batch, inside one transaction."""
+
+    def __init__(
+        self, database: Database, session: Session, batch: Batch, analysis: Analysis
+    ) -> None:
+        self._database = database
+        self._batch = batch
+        self._analysis = analysis
+        self._session = session
+        self._connection = connection = session.connection
+        self._execute: Callable[[str, Row], apsw.Cursor] = connection.execute
+        self._placing = Placing(connection)
+        self._learning = Learning(database, session)
+        self._partitions: dict[str, int] = {}
+        self._removed: list[MemoryRecord] = []
+
+    def run(self) -> Written:
+        """Do all that the batch asks, or raise."""
+        check_terms(self._database, meta(self._connection, "terms_version"))
+        if self._batch.receipt is not None:
+            known = repeated(self._database, self._session, self._batch.receipt)
+            if known is not None:
+                return known
+        done = [self._act(action) for action in self._batch.actions]
+        for cut in self._batch.unlinked:
+            cut_link(self._database, self._session, *cut)
+        for link in self._batch.links:
+            put_link(self._database, self._session, link)
+        self._learning.learn(self._batch.learnt)
+        self._learning.sweep()
+        self._move_uses()
+        asked = ready(self._batch.documents)
+        shelve(self._database, self._session, self._batch.tenant, asked)
+        records = tuple(record for record in done if record is not None)
+        keep(self._session, self._batch, records)
+        erase(self._database, self._session, self._removed)
+        self._session.removed |= bool(self._removed)
+        return Written(records=records)
+
+    def _move_uses(self) -> None:
+        for one in self._batch.moved:
+            place = self._database.locate(self._session, packed_id(one.id))
+            if place is not None:
+                told = {"key": place[1], "uses": one.uses, "at": micros_or_none(one.used_at)}
+                instead = micros_or_none(one.instead_of)
+                run(self._connection, "move_uses", told | {"instead": instead})
+
+    def _act(self, action: Action) -> MemoryRecord | None:
+        deadline.check()
+        match action:
+            case Insert():
+                return self._insert(action)
+            case Revise():
+                return self._revise(action)
+            case Remove():
+                self._remove(action)
+                return None
+
+    def _insert(self, action: Insert) -> MemoryRecord:
+        record = action.record
+        if record.tenant != self._batch.tenant:
+            raise InvalidInput("A batch writes memories of its own tenant only.")
+        partition = self._partition(record.user_id)
+        derived = self._analysis.derived(record.text, micros(record.happened_at))
+        row = row_of(record, partition, derived, self._database.digest_key)
+        key = self._insert_row(record.id, row)
+        self._learning.inserted.add(key)
+        self._index("insert_words", key, partition, record.text)
+        self._label("insert_label", key, partition, record.metadata)
+        if record.uses or record.used_at:
+            used = None if record.used_at is None else micros(record.used_at)
+            self._execute(sql("note_use"), (key, record.uses, used))
+        for past in action.history:
+            self._note(key, past)
+        self._placing.place(key, action.pieces)
+        self._announce(partition, key)
+        return record
+
+    def _note(self, key: int, past: Revision) -> None:
+        told = (past.verb, micros(past.at), past.actor, past.reason)
+        self._execute(sql("insert_history"), (key, past.version, *told, values_text(past.before)))
+
+    def _insert_row(self, id: str, row: Row) -> int:
+        own, theirs = both_ids(row[0], self._batch.tenant)
+        there = self._database.locate(self._session, own)
+        if there is not None:
+            raise Conflict(f"There is a memory with the id {id} already; use a new id.")
+        try:
+            self._execute(sql("insert_memory"), row)
+        except apsw.ConstraintError:  # another tenant has it, and nobody is to know
+            self._execute(sql("insert_memory"), (theirs, *row[1:]))
+        return self._connection.last_insert_rowid()
+
+    def _revise(self, action: Revise) -> MemoryRecord:
+        row = self._found(action.id)
+        key, partition = row[0], row[1]
+        old = self._database.record(self._session, row)
+        check_expected(action, old)
+        new = revised(old, action.changes, action.at)
+        self._rewrite(row, old, new)
+        spoken_anew = (new.text, new.speaker) != (old.text, old.speaker)
+        self._placing.replace(key, action.pieces, text_changed=spoken_anew)
+        told = (action.verb, micros(new.updated_at), action.actor, action.reason)
+        before = before_text(old, action.changes)
+        self._execute(sql("insert_history"), (key, new.version, *told, before))
+        self._rest(key, old, new)
+        self._announce(partition, key)
+        return new
+
+    def _rest(self, key: int, old: MemoryRecord, new: MemoryRecord) -> None:
+        """What a memory says counts as long as the memory does, or another in its place."""
+        if is_evidence(old) and not is_evidence(new):
+            self._learning.rest(key, micros(new.updated_at))
+        elif is_evidence(new) and not is_evidence(old):
+            self._learning.wake(key)
+
+    def _rewrite(self, found: Row, old: MemoryRecord, new: MemoryRecord) -> None:
+        key, partition, derived = found[0], found[1], found[RECORD_WIDTH:]
+        if (new.text, new.happened_at) != (old.text, old.happened_at):
+            derived = self._analysis.derived(new.text, micros(new.happened_at))
+        row = row_of(new, partition, derived, self._database.digest_key)
+        if new.text != old.text:
+            self._index("delete_words", key, partition, old.text)
+        self._execute(sql("update_memory"), (found[2], *row[1:], key))
+        if new.text != old.text:
+            self._index("insert_words", key, partition, new.text)
+        if not same_json(new.metadata, old.metadata):
+            self._label("delete_label", key, partition, old.metadata)
+            self._label("insert_label", key, partition, new.metadata)
+
+    def _remove(self, action: Remove) -> None:
+        row = self._found(action.id)
+        key, partition = row[0], row[1]
+        record = self._database.record(self._session, row)
+        self._index("delete_words", key, partition, record.text)
+        self._label("delete_label", key, partition, record.metadata)
+        self._placing.clear(key)
+        self._learning.leave(key)
+        self._execute(sql("delete_memory"), (key,))
+        self._removed.append(record)
+        self._announce(partition, key)
+
+    def _announce(self, partition: int, key: int) -> None:
+        self._execute(sql("insert_change"), (partition, key))
+        self._learning.announced.add(key)
+
+    def _found(self, id: str) -> Row:
+        tenant = self._batch.tenant
+        found = self._execute(sql("memory_and_derived"), both_ids(packed_id(id), tenant))
+        row = self._database.own_row(self._session, found, 1)
+        if row is None:
+            raise not_found(id)
+        return row
+
+    def _index(self, how: str, key: int, partition: int, text: str) -> None:
+        terms = prefixed(partition, self._analysis.terms(text))
+        self._execute(sql(how), (key, " ".join(terms)))
+
+    def _label(self, how: str, key: int, partition: int, metadata: Mapping[str, Any]) -> None:
+        for name, value in labels(metadata):
+            self._execute(sql(how), (partition, name, value, key))
+
+    def _partition(self, user: str | None) -> int:
+        name = user or ""
+        if name not in self._partitions:
+            self._partitions |= self._database.partitions_for(self._session, [name])
+        return self._partitions[name]
+
+
+class SqliteArchive(StoredArchive[Database]):
     """The Archive port."""
 
-    _database: Database
-    _eraser: Eraser
-    _dictionaries: Dictionaries
+    def _written(self, batch: Batch, analysis: Analysis) -> Written:
+        def work(session: Session) -> Written:
+            with self._database.checking_use(session, batch.tenant, lambda: added_by(batch)):
+                return Writing(self._database, session, batch, analysis).run()
 
-    def write(self, batch: Batch) -> Written:
-        """Do all of it in one durable transaction."""
-        analysis = Analysis(self._database.words)
-        analysis.prepare(batch, lambda ids: self._read(batch.tenant, ids))
-        while True:
-            try:
-                with self._database.writing() as connection:
-                    writing = Writing(self._database, connection, batch, analysis)
-                    written = writing.run()
-                    check_use(self._database, connection, batch.tenant, lambda: added_by(batch))
-                break
-            except NotAnalysed as missing:
-                analysis.add(missing.text, missing.happened)
-        asked = (*batch.actions, *batch.documents)
-        removed = any(isinstance(one, Remove | Discard) for one in asked)
-        if removed:
-            self._dictionaries.renew()
-        self._eraser.after_write(removed or writing.learning.erased)
-        return written
+        return self._database.write(batch.tenant, work)
 
-    def _read(self, tenant: str, ids: Sequence[str]) -> list[MemoryRecord]:
-        with self._database.reading() as connection:
-            rows = (self._row(connection, tenant, id) for id in ids)
-            return self._database.records(connection, (row for row in rows if row is not None))
-
-    def get(self, tenant: str, ids: Sequence[str]) -> list[MemoryRecord]:
-        """The tenant's memories with these ids, each checked against its digest."""
-        with self._database.reading() as connection:
-            rows = (self._row(connection, tenant, id) for id in ids)
-            return [self._database.checked(connection, row) for row in rows if row is not None]
-
-    def find(
-        self,
-        reach: Reach,
-        where: Filter | None = None,
-        *,
-        limit: int = 100,
-        offset: int = 0,
-        newest_first: bool = True,
-    ) -> list[MemoryRecord]:
-        """Memories in any state that satisfy the filter, by time; ties by insertion."""
-        with self._database.reading() as connection:
-            condition = reached(self._database.partitions(connection, reach), reach, where)
-            text = statement("find_newest" if newest_first else "find_oldest", condition)
-            rows = connection.execute(text, (*condition.values, limit, offset))
-            return self._database.records(connection, rows)
-
-    def walk(self, reach: Reach, where: Filter | None = None) -> Iterator[MemoryRecord]:
-        """Memories by key: which ones is read at once, they themselves in chunks."""
-        keys = self._keys_in(reach, where)
-        for at in range(0, len(keys), _CHUNK):
-            with self._database.reading() as connection:
-                rows = fetch_all(connection, "records_by_key", (bound(keys[at : at + _CHUNK]),))
-                found = self._database.records(connection, rows)
-            yield from found
-
-    def count(self, reach: Reach, where: Filter | None = None) -> int:
-        """How many `find` would give without a limit."""
-        with self._database.reading() as connection:
-            return count_in(self._database, connection, reach, where)
-
-    def history(self, tenant: str, id: str) -> list[Revision]:
-        """Every change of a memory, oldest first; its insertion is the verb `added`."""
-        with self._database.reading() as connection:
-            row = self._row(connection, tenant, id)
-            if row is None:
-                raise _not_found(id)
-            record = self._database.record(connection, row)
-            later = [_revision(change) for change in run(connection, "history", (row[0],))]
-        actor = next((one.before["actor"] for one in later if "actor" in one.before), record.actor)
-        return [Revision(version=1, verb="added", at=record.created_at, actor=actor), *later]
-
-    def holdings(self, tenant: str, ids: Sequence[str]) -> dict[str, int]:
-        """How much is stored with these memories, by part."""
-        with self._database.reading() as connection:
-            places = (self._database.locate(connection, tenant, packed_id(id)) for id in ids)
-            keys = bound([place[1] for place in places if place is not None])
-            return holdings_of(run(connection, "holdings", {"keys": keys}).fetchone())
-
-    def note_uses(self, tenant: str, uses: Sequence[tuple[str, datetime]]) -> None:
-        """Add to the use counts of memories; ids that are gone are passed over."""
-        counts = Counter(id for id, _ in uses)
-        last = {id: micros(at) for id, at in sorted(uses, key=lambda use: use[1])}
-        with self._database.writing() as connection:
-            for id, count in counts.items():
-                place = self._database.locate(connection, tenant, packed_id(id))
-                if place is not None:
-                    run(connection, "note_use", (place[1], count, last[id]))
-
-    def note_feedback(
-        self, tenant: str, id: str, *, useful: bool, query: str | None, at: datetime
-    ) -> None:
-        """Record whether a memory helped."""
-        with self._database.writing() as connection:
-            place = self._database.locate(connection, tenant, packed_id(id))
-            if place is None:
-                raise _not_found(id)
-            values = (place[1], int(useful), query, micros(at))
-            run(connection, "insert_feedback", values)
-
-    def trim_feedback(self, tenant: str, keep: int) -> int:
-        """Remove what was said again later, then the oldest, past the bound of each user."""
-        with self._database.writing() as connection:
-            removed = len(fetch_all(connection, "trim_feedback", (tenant, keep)))
-        self._eraser.after_write(removed > 0)
-        return removed
-
-    def feedback(self, tenant: str, partition: int | None = None) -> Iterator[Feedback]:
-        """All that was recorded for the tenant, by memory; read in chunks."""
-        after = (0, 0)
-        while True:
-            asked = (*after, tenant, partition, partition, _CHUNK)
-            with self._database.reading() as connection:
-                rows = fetch_all(connection, "feedback_after", asked)
-            if not rows:
-                return
-            for _, _, id, useful, query, at in rows:
-                yield Feedback(id=spelled_id(id), useful=bool(useful), query=query, at=moment(at))
-            after = rows[-1][0], rows[-1][1]
-
-    def scan(self, tenant: str, after: int = 0) -> Iterator[tuple[int, MemoryRecord]]:
-        """The tenant's memories by key; read in chunks, so no read stays open between them."""
-        while chunk := self._chunk(tenant, after):
-            yield from chunk
-            after = chunk[-1][0]
-
-    def spans(self, reach: Reach, *, limit: int = 100, offset: int = 0) -> list[Span]:
-        """Sessions that hold active messages, the one last spoken in first; ties by session."""
-        with self._database.reading() as connection:
-            condition = reached(self._database.partitions(connection, reach), reach, None)
-            text = statement("spans", condition)
-            values = (*condition.values, limit, offset)
-            rows: Sequence[Row] = connection.execute(text, values).fetchall()
-            owners = [self._database.owner(connection, row[0]) for row in rows]
-        return [span_of(row[1:], owner[1]) for row, owner in zip(rows, owners, strict=True)]
-
-    def versions(self, reach: Reach) -> Iterator[tuple[str, int]]:
-        """Id and version of every active memory in reach, by key; read in chunks."""
-        keys = self._keys_in(reach, ACTIVE)
-        for at in range(0, len(keys), _KEYS):
-            with self._database.reading() as connection:
-                rows = fetch_all(connection, "versions", (bound(keys[at : at + _KEYS]),))
-            yield from ((spelled_id(id), version) for id, version in rows)
-
-    def _keys_in(self, reach: Reach, where: Filter | None) -> Keys:
-        with self._database.reading() as connection:
-            condition = reached(self._database.partitions(connection, reach), reach, where)
-            joined = connection.execute(statement("keys", condition), condition.values).get
-        return np.sort(parsed(joined))
-
-    def _chunk(self, tenant: str, after: int) -> list[tuple[int, MemoryRecord]]:
-        with self._database.reading() as connection:
-            rows = fetch_all(connection, "scan_tenant", (after, tenant, _CHUNK))
-            return [(row[0], self._database.record(connection, row)) for row in rows]
-
-    def _row(self, connection: apsw.Connection, tenant: str, id: str) -> Row | None:
-        found = run(connection, "memory_by_id", both_ids(packed_id(id), tenant))
-        return self._database.own_row(connection, tenant, found, 1)
-
-
-def _revision(row: Row) -> Revision:
-    version, verb, at, actor, reason, before = row
-    return Revision(
-        version=version,
-        verb=verb,
-        at=moment(at),
-        actor=actor,
-        reason=reason,
-        before=before_values(before),
-    )
-
-
-def _not_found(id: str) -> NotFound:
-    return NotFound(f"There is no memory {id} here.")
+    def _add_uses(self, session: Session, used: Sequence[tuple[int, int, int]]) -> None:
+        for one in used:
+            session.put("note_use", one)

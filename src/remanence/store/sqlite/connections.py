@@ -14,13 +14,16 @@ from contextlib import contextmanager
 
 import apsw
 
-from remanence import deadline, forks
 from remanence.errors import Closed, StoreBusy, StoreError, StoreVersion
+from remanence.model import deadline, fork_safety
 from remanence.store.sqlite.faults import translated
 from remanence.store.sqlite.opening import IN_MEMORY, Settings, open_reader, open_writer
+from remanence.store.sqlite.session import run
 
 _READERS_KEPT = 8
 _FORK_PATIENCE_S = 5.0
+_PATIENCE_MS = 200
+_ON_DISK, _IN_MEMORY = 1, 2
 
 
 class Connections:
@@ -41,7 +44,7 @@ class Connections:
         self._forking = False
         self._stranded = False
         self._pid = os.getpid()
-        forks.watch(self)
+        fork_safety.watch(self)
 
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
@@ -204,3 +207,48 @@ class Connections:
                 f"This process was forked while {self.path} was being read, or by a call that "
                 "Python does not see; start the process anew and open the store there."
             )
+
+
+class Eraser:
+    """Empties the log after removals; if readers still hold it, again after the next write.
+
+    `secure_delete` overwrites deleted cells, yet when SQLite rearranges a page, copies of cells can
+    stay in its unused middle (about 1 in 1,000 removals); only a rewrite of the file clears those.
+    """
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._owing = False
+
+    def after_write(self, removed: bool) -> None:
+        """Empty the log if something was removed, now or before."""
+        self._owing = self._owing or removed
+        if self._owing and not self._connections.in_memory:
+            self._owing = not self._emptied()
+
+    def compact(self) -> None:
+        """Rewrite text index and file from the live rows, then empty the log."""
+        with self._connections.writing() as connection:
+            run(connection, "rebuild_words")
+        with self._connections.alone() as connection:
+            # In memory it takes as much as the file is long; on disk it is not encrypted.
+            encrypted = bool(self._connections.settings.key)
+            connection.pragma("temp_store", _IN_MEMORY if encrypted else _ON_DISK)
+            try:
+                connection.execute("VACUUM")
+            finally:
+                connection.pragma("temp_store", _IN_MEMORY)
+        self.after_write(removed=True)
+
+    def _emptied(self) -> bool:
+        timeout = int(self._connections.settings.busy_timeout_s * 1000)
+        try:
+            with self._connections.alone() as connection:
+                connection.set_busy_timeout(min(_PATIENCE_MS, timeout))
+                try:
+                    busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0]
+                finally:
+                    connection.set_busy_timeout(timeout)
+        except StoreBusy:
+            return False
+        return not busy

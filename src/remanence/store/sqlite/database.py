@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
 
 import apsw
 
 from remanence.errors import StoreCorrupt
-from remanence.model.memory import MemoryRecord
+from remanence.model.filter import Filter
 from remanence.model.scope import Reach
-from remanence.store.rows import (
-    RECORD_WIDTH,
-    Owner,
-    Row,
-    both_ids,
-    record_of,
-    row_digest,
-    spelled_id,
-)
-from remanence.store.sqlite.connections import Connections
+from remanence.store.conditions import Condition
+from remanence.store.core import database as core
+from remanence.store.core.database import use_of
+from remanence.store.quotas import Use
+from remanence.store.rows import Owner, Row, both_ids, packed_id
+from remanence.store.sqlite.connections import Connections, Eraser
+from remanence.store.sqlite.filters import reached, within
 from remanence.store.sqlite.keys import check_ciphers
 from remanence.store.sqlite.opening import (
     IN_MEMORY,
@@ -28,10 +27,14 @@ from remanence.store.sqlite.opening import (
     create_file,
 )
 from remanence.store.sqlite.schema import meta, prepare
-from remanence.store.sqlite.statements import fetch_value, run
+from remanence.store.sqlite.session import Session, fetch_value, run
+
+T = TypeVar("T")
+
+_FEW = 8  # to begin with a list takes as long as to look up so many
 
 
-class Database:
+class Database(core.Database):
     """What every part of the store shares. Partitions never change, so they are remembered."""
 
     def __init__(self, path: str, settings: Settings) -> None:
@@ -44,6 +47,7 @@ class Database:
         self.words = settings.words
         self.quotas = settings.quotas
         self.connections = Connections(path, settings)
+        self.eraser = Eraser(self.connections)
         self.reading = self.connections.reading
         self.writing = self.connections.writing
         try:
@@ -53,38 +57,112 @@ class Database:
             self.connections.close()
             raise
         self._owners: dict[int, Owner] = {}
-        self._partitions: dict[Owner, int] = {}
+        self._partitions: dict[tuple[str, str], int] = {}
 
-    def partition(self, connection: apsw.Connection, tenant: str, user: str | None) -> int | None:
-        """The partition of a tenant's user, if it has one."""
-        known = self._partitions.get((tenant, user))
-        if known is None:
-            known = fetch_value(connection, "partition", (tenant, user or ""))
-            if known is not None and not connection.in_transaction:
-                self._partitions[tenant, user] = known
-        return known
+    def read(self, tenant: str, work: Callable[[Session], T]) -> T:
+        """Do it on a connection to read with; each statement sees one state."""
+        with self.reading() as connection:
+            return work(Session(connection, tenant))
 
-    def partition_for(self, connection: apsw.Connection, tenant: str, user: str | None) -> int:
-        """The partition of a tenant's user, made if it has none yet."""
-        known = self.partition(connection, tenant, user)
-        if known is None:
-            known = int(fetch_value(connection, "insert_partition", (tenant, user or "")))
-        return known
+    def snapshot(self, tenant: str, work: Callable[[Session], T]) -> T:
+        """The same; every statement sees the same state."""
+        with self.reading() as connection:
+            connection.execute("BEGIN")
+            try:
+                return work(Session(connection, tenant))
+            finally:
+                connection.execute("ROLLBACK")
 
-    def partitions(self, connection: apsw.Connection, reach: Reach) -> list[int]:
-        """The partitions a read may see."""
-        if reach.all_users:
-            return [id for (id,) in run(connection, "partitions_of_tenant", (reach.tenant,))]
-        users = [reach.user_id]
-        if reach.include_shared and reach.user_id is not None:
-            users.append(None)
-        found = [self.partition(connection, reach.tenant, user) for user in users]
-        return [partition for partition in found if partition is not None]
+    def read_partition(self, partition: int, work: Callable[[Session], T]) -> T:
+        """Do it for a partition, whosever it is."""
+        with self.reading() as connection:
+            return work(Session(connection, ""))
 
-    def owner(self, connection: apsw.Connection, partition: int) -> Owner:
+    def read_names(self, work: Callable[[Session], T]) -> T:
+        """Do it for no tenant."""
+        return self.read("", work)
+
+    def write(self, tenant: str, work: Callable[[Session], T]) -> T:
+        """Do it in one durable transaction; what it removed leaves the log, too."""
+        with self.writing() as connection:
+            session = Session(connection, tenant)
+            result = work(session)
+        self.eraser.after_write(session.removed)
+        return result
+
+    def is_tenant(self, name: str) -> bool:
+        """Every name may be one: a write that finds nothing leaves nothing behind here."""
+        return True
+
+    def opened(self, session: Session, row: Row) -> Row:
+        """The row as it is: the statement opens texts."""
+        return row
+
+    def places(
+        self, session: Session, ids: Iterable[str], *, lock: bool = False
+    ) -> Mapping[str, tuple[int, int]]:
+        """(partition, key) of those memories that are there; there is one writer at a time."""
+        packed = {id: packed_id(id) for id in ids}
+        if len(packed) <= _FEW:
+            here = {id: self.locate(session, one) for id, one in packed.items()}
+            return {id: (place[0], place[1]) for id, place in here.items() if place is not None}
+        rows = session.rows("places_by_id", ids=session.memory_ids(packed))
+        found = {id[:16]: (partition, key) for id, partition, key in rows}
+        return {id: found[one] for id, one in packed.items() if one in found}
+
+    def memories(self, session: Session, ids: Iterable[str]) -> Mapping[str, Row]:
+        """The rows of those memories that are there: the block `record`, then the digest."""
+        found = {id: self._memory(session, packed_id(id)) for id in ids}
+        return {id: row for id, row in found.items() if row is not None}
+
+    def _memory(self, session: Session, id: bytes | None) -> Row | None:
+        found = session.put("memory_by_id", both_ids(id, session.tenant))
+        return self.own_row(session, found, 1)
+
+    def reached(self, session: Session, reach: Reach, where: Filter | None) -> Condition:
+        """What a read may see and wants to see."""
+        return reached(self.partitions(session, reach), reach, where)
+
+    def matched(self, session: Session, partition: int, where: Filter) -> Condition:
+        """What satisfies the filter in one partition."""
+        return within(partition, where)
+
+    def of_partitions(self, session: Session, table: str, partitions: Sequence[int]) -> Condition:
+        """The table's row is in one of these partitions."""
+        if len(partitions) == 1:
+            return Condition(f"{table}.partition = ?", (partitions[0],))
+        return session.among(f"{table}.partition", session.array_of(partitions))
+
+    @contextmanager
+    def checking_use(
+        self, session: Session, tenant: str, more: Callable[[], Use]
+    ) -> Iterator[None]:
+        """Refuse at the end what was added meanwhile, if it is too much."""
+        yield
+        added = self.quotas.concern(more)
+        if added is not None:
+            mark = session.connection.pragma("data_version")  # others that write change it
+            self.quotas.check(tenant, added, (mark, mark), lambda: use_of(session))
+
+    def known_partitions(self, session: Session, users: Sequence[str]) -> dict[str, int]:
+        """The partitions of these users ('' is no user) that are there."""
+        found = {user: self._partition(session, user) for user in users}
+        return {user: id for user, id in found.items() if id is not None}
+
+    def partitions_for(self, session: Session, users: Iterable[str]) -> dict[str, int]:
+        """The partitions of these users ('' is no user); those that are missing are made."""
+        found = {user: self._partition(session, user) for user in users}
+        return {user: id or self._new_partition(session, user) for user, id in found.items()}
+
+    def remember(self, session: Session, partition: int, user: str) -> int:
+        """Whose a partition is can be read at any time."""
+        return partition
+
+    def owner(self, session: Session, partition: int) -> Owner:
         """Whose partition it is."""
         known = self._owners.get(partition)
         if known is None:
+            connection = session.connection
             row = run(connection, "partition_names", (partition,)).fetchone()
             if row is None:
                 raise StoreCorrupt(f"{self.path} lost partition {partition}; restore a backup.")
@@ -93,36 +171,28 @@ class Database:
                 self._owners[partition] = known
         return known
 
-    def record(self, connection: apsw.Connection, row: Row) -> MemoryRecord:
-        """The record of a row of the block `record`."""
-        try:
-            return record_of(row, self.owner(connection, row[1]))
-        except (KeyError, ValueError, OverflowError, TypeError, AttributeError) as error:
-            raise damaged(row) from error
-
-    def records(self, connection: apsw.Connection, rows: Iterable[Row]) -> list[MemoryRecord]:
-        """The records of rows of the block `record`; the rows are read before owners are."""
-        return [self.record(connection, row) for row in list(rows)]
-
-    def locate(self, connection: apsw.Connection, tenant: str, id: bytes | None) -> Row | None:
+    def locate(self, session: Session, id: bytes | None) -> Row | None:
         """(partition, key) of a tenant's memory."""
-        return self.own_row(
-            connection, tenant, run(connection, "key_by_id", both_ids(id, tenant)), 0
-        )
+        found = run(session.connection, "key_by_id", both_ids(id, session.tenant))
+        return self.own_row(session, found, 0)
 
-    def own_row(
-        self, connection: apsw.Connection, tenant: str, found: apsw.Cursor, partition: int
-    ) -> Row | None:
+    def own_row(self, session: Session, found: apsw.Cursor, partition: int) -> Row | None:
         """The row of this tenant, whose partition stands in that column."""
         rows: Sequence[Row] = found.fetchall()
-        return next((r for r in rows if self.owner(connection, r[partition])[0] == tenant), None)
+        tenant = session.tenant
+        return next((r for r in rows if self.owner(session, r[partition])[0] == tenant), None)
 
-    def checked(self, connection: apsw.Connection, row: Row) -> MemoryRecord:
-        """The record of a row that ends with its digest, if it is what was signed."""
-        owner = self.owner(connection, row[1])
-        if row_digest(row, owner, self.digest_key) != row[RECORD_WIDTH]:
-            raise damaged(row)
-        return self.record(connection, row)
+    def _partition(self, session: Session, user: str) -> int | None:
+        place, connection = (session.tenant, user), session.connection
+        known = self._partitions.get(place)
+        if known is None:
+            known = fetch_value(connection, "partition", place)
+            if known is not None and not connection.in_transaction:
+                self._partitions[place] = known
+        return known
+
+    def _new_partition(self, session: Session, user: str) -> int:
+        return int(fetch_value(session.connection, "insert_partition", (session.tenant, user)))
 
     def _own_facts(self) -> tuple[bytes, str]:
         with self.reading() as connection:
@@ -130,8 +200,3 @@ class Database:
         if not isinstance(key, bytes) or not isinstance(identity, str):
             raise StoreCorrupt(f"{self.path} lost its own settings; restore a backup.")
         return key, identity
-
-
-def damaged(row: Row) -> StoreCorrupt:
-    """The error that names a damaged memory."""
-    return StoreCorrupt(f"The memory {spelled_id(row[2])} is damaged on disk; run `rem doctor`.")

@@ -1,17 +1,15 @@
-"""The digests that guard the rows: which rows are damaged, and putting those in quarantine."""
+"""The digests that guard rows in SQLite, where anything may stand in a column."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
-import apsw
 import orjson
 
 from remanence.errors import StoreCorrupt
 from remanence.model.memory import State
-from remanence.store.damage import readable
+from remanence.store.core.digests import Guard
 from remanence.store.rows import (
     RECORD_WIDTH,
     STATE_CODES,
@@ -19,55 +17,74 @@ from remanence.store.rows import (
     Owner,
     Row,
     micros,
+    readable,
     row_digest,
 )
 from remanence.store.sqlite.schema import meta
-from remanence.store.sqlite.statements import fetch_all, fetch_value, run
-from remanence.store.sqlite.texts import stored_dictionary
+from remanence.store.sqlite.session import Session, fetch_all, fetch_value, run
+from remanence.store.sqlite.words import stored_dictionary
 
 _CHUNK = 1000
+# Where rows have texts, if they are whole.
+_TEXTS: Mapping[str, frozenset[int]] = {
+    "raw_row": frozenset({*range(12, 20), 21, 22}),
+    "guarded_documents": frozenset({1, 2, 3, 4, 5, 10, 12}),
+    "guarded_editions": frozenset({2, 4, 5, 6}),
+    "guarded_entities": frozenset({3, 4, 5}),
+    "guarded_claims": frozenset({6, 7, 8, 9, 10, 11, 16, 17, 19, 20, 21}),
+}
 
 
-def damaged_keys(connection: apsw.Connection) -> list[int]:
-    """Keys of the memories whose row is not what was signed."""
-    key, whose = digest_key(connection), owners(connection)
-    return [at for at, row in _rows(connection) if row is None or not _matches(row, whose, key)]
+class SqliteGuard(Guard):
+    """Looks for rows that are not what was signed."""
+
+    def memories(self, session: Session, keys: Sequence[int] | None = None) -> list[int]:
+        """Keys of memories that are not what was signed."""
+        key, whose = self._key(session), self._owners(session)
+        rows = _memories(session) if keys is None else _these(session, keys)
+        return [at for at, row in rows if row is None or not _matches(row, whose, key)]
+
+    def quarantine(self, session: Session, key: int, now: datetime) -> bool:
+        """Sign a damaged row as it is now readable, in the state that keeps it out of recall."""
+        if not _has_dictionary(session, key):
+            return False
+        [raw] = fetch_all(session.connection, "raw_row", (key,))
+        row = readable(self._readable("raw_row", raw))
+        before = {"state": STATES[row[4]]}
+        row[4], row[7], row[11] = STATE_CODES[State.QUARANTINED], micros(now), row[11] + 1
+        digest = row_digest(row, self._owners(session)[row[1]], self._key(session))
+        run(session.connection, "rewrite_raw_row", (*row[3:23], digest, key))
+        told = ("quarantine", micros(now), None, "The stored row did not match its digest.")
+        history = (key, row[11], *told, orjson.dumps(before).decode())
+        run(session.connection, "insert_history", history)
+        run(session.connection, "rest_claims", (micros(now), key))
+        run(session.connection, "insert_change", (row[1], key))
+        return True
+
+    def _key(self, session: Session) -> bytes:
+        key = meta(session.connection, "digest_key")
+        return key if isinstance(key, bytes) else b""
+
+    def _tenant(self, session: Session, row: Row) -> str:
+        return str(row[12])
+
+    def _owners(self, session: Session) -> dict[int, Owner]:
+        rows = run(session.connection, "every_partition")
+        return {id: (tenant, user or None) for id, tenant, user in rows}
+
+    def _rewrite_entity(self, session: Session, row: Row, values: Row) -> None:
+        session.put("update_entity", (*values, row[0]))
+
+    def _readable(self, name: str, row: Row) -> Row:
+        return [
+            value.decode(errors="replace")
+            if at in _TEXTS[name] and isinstance(value, bytes)
+            else value
+            for at, value in enumerate(row)
+        ]
 
 
-def quarantine(connection: apsw.Connection, key: int, now: datetime) -> bool:
-    """Sign a damaged row as it is now readable, in the state that keeps it out of recall.
-
-    Not if only its dictionary is lost: that may still come back from a backup.
-    """
-    if not _has_dictionary(connection, key):
-        return False
-    row = readable(_decoded(fetch_all(connection, "raw_row", (key,))[0]))
-    before = {"state": STATES[row[4]]}
-    row[4], row[7], row[11] = STATE_CODES[State.QUARANTINED], micros(now), row[11] + 1
-    owner = owners(connection)[row[1]]
-    digest = row_digest(row, owner, digest_key(connection))
-    run(connection, "rewrite_raw_row", (*row[3:23], digest, key))
-    told = ("quarantine", micros(now), None, "The stored row did not match its digest.")
-    history = (key, row[11], *told, orjson.dumps(before).decode())
-    run(connection, "insert_history", history)
-    run(connection, "rest_claims", (micros(now), key))
-    run(connection, "insert_change", (row[1], key))
-    return True
-
-
-def digest_key(connection: apsw.Connection) -> bytes:
-    """The key that all digests of the store are made with."""
-    key = meta(connection, "digest_key")
-    return key if isinstance(key, bytes) else b""
-
-
-def owners(connection: apsw.Connection) -> dict[int, Owner]:
-    """Whose every partition is."""
-    rows = run(connection, "every_partition")
-    return {id: (tenant, user or None) for id, tenant, user in rows}
-
-
-def _matches(row: Row, whose: dict[int, Owner], key: bytes) -> bool:
+def _matches(row: Row, whose: Mapping[int, Owner], key: bytes) -> bool:
     owner = whose.get(row[1])
     try:
         return owner is not None and row_digest(row, owner, key) == row[RECORD_WIDTH]
@@ -75,44 +92,39 @@ def _matches(row: Row, whose: dict[int, Owner], key: bytes) -> bool:
         return False
 
 
-def _rows(connection: apsw.Connection) -> Iterator[tuple[int, Row | None]]:
+def _memories(session: Session) -> Iterator[tuple[int, Row | None]]:
     after = 0
-    while keys := fetch_all(connection, "keys_from", (after, _CHUNK)):
+    while keys := fetch_all(session.connection, "keys_from", (after, _CHUNK)):
         last = keys[-1][0]
         try:
-            rows = fetch_all(connection, "guarded_rows", (after, last))
+            rows = fetch_all(session.connection, "guarded_rows", (after, last))
             yield from ((row[0], row) for row in rows)
         except (UnicodeDecodeError, StoreCorrupt):
-            yield from ((key, _row_if_readable(connection, key)) for (key,) in keys)
+            yield from ((key, _row_if_readable(session, key)) for (key,) in keys)
         after = last
 
 
-def _row_if_readable(connection: apsw.Connection, key: int) -> Row | None:
+def _these(session: Session, keys: Sequence[int]) -> Iterator[tuple[int, Row | None]]:
+    for key in keys:
+        if session.value("id_of", key=key) is not None:
+            yield key, _row_if_readable(session, key)
+
+
+def _row_if_readable(session: Session, key: int) -> Row | None:
     try:
-        row: Row = fetch_all(connection, "guarded_rows", (key - 1, key))[0]
+        row: Row = fetch_all(session.connection, "guarded_rows", (key - 1, key))[0]
     except (UnicodeDecodeError, StoreCorrupt):
         return None
     return row
 
 
-def _has_dictionary(connection: apsw.Connection, key: int) -> bool:
+def _has_dictionary(session: Session, key: int) -> bool:
     """Whether the dictionary that the row was packed with is whole, or none is needed."""
-    number = fetch_value(connection, "dictionary_of", (key,))
+    number = fetch_value(session.connection, "dictionary_of", (key,))
     if number is None:
         return True
     try:
-        stored_dictionary(connection, number)
+        stored_dictionary(session.connection, number)
     except StoreCorrupt:
         return False
     return True
-
-
-def _decoded(raw: Sequence[Any]) -> list[Any]:
-    return [
-        value.decode(errors="replace") if _is_text(at, value) else value
-        for at, value in enumerate(raw)
-    ]
-
-
-def _is_text(at: int, value: Any) -> bool:
-    return isinstance(value, bytes) and (12 <= at <= 19 or at in (21, 22))

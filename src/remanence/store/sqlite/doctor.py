@@ -2,188 +2,130 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
-from functools import partial
+from typing import Any, NamedTuple, TypeAlias
 
 import apsw
-import orjson
 
-from remanence.errors import InvalidInput, StoreCorrupt
+from remanence.errors import StoreCorrupt
 from remanence.model.embedding import Fingerprint
 from remanence.model.stats import Finding
-from remanence.store.labels import Label, labels
-from remanence.store.rows import spelled_id
-from remanence.store.shelves import named
+from remanence.store.core.doctor import COUNTS, NAMED, Check, Count, counting, finding
+from remanence.store.core.doctor import Doctor as Examination
+from remanence.store.labels import readable_labels
+from remanence.store.rows import Row
 from remanence.store.sqlite.database import Database
-from remanence.store.sqlite.dictionaries import damaged_dictionaries, mend_dictionary
-from remanence.store.sqlite.digests import damaged_keys, quarantine
-from remanence.store.sqlite.document_digests import (
-    damaged_documents,
-    damaged_editions,
-    mend,
-    remove_edition,
+from remanence.store.sqlite.digests import SqliteGuard
+from remanence.store.sqlite.session import Session, fetch_all, fetch_value, run
+from remanence.store.sqlite.vectors import embedder_id
+from remanence.store.words import Derived, Words, prefixed
+
+Labelled: TypeAlias = tuple[int, str, Any, int]  # partition, name, value, key of the memory
+Looking: TypeAlias = Callable[[], AbstractContextManager[Session]]
+
+_CHUNK = 1000  # rows of which the words are found at a time
+_TRIES = 5
+# What FTS5's tokenizer `ascii` makes of the text that it is given.
+_TOKENS = re.compile(r"(?:[0-9A-Za-z]|[^\x00-\x7f])+")
+_UNREADABLE = (apsw.Error, UnicodeDecodeError, StoreCorrupt)
+_COUNTS: tuple[Count, ...] = (
+    counting("stray pieces", "orphan_pieces", "delete_orphan_pieces"),
+    counting("size of pieces", "misshapen_pieces", "delete_misshapen_pieces"),
+    counting("embedding queue", "wrong_waits", "delete_wrong_waits"),
+    counting("memories outside the embedding queue", "missing_waits", "insert_missing_waits"),
+    counting("stray history, uses, feedback and links", "orphan_rows", "delete_orphan_rows"),
+    *COUNTS,
+    counting("change feed", "count_unannounced", "announce_unannounced"),
 )
-from remanence.store.sqlite.knowledge_digests import (
-    damaged_claims,
-    damaged_entities,
-    mend_entity,
-    remove_claims,
-)
-from remanence.store.sqlite.learning import Learning
-from remanence.store.sqlite.placing import embedder_id
-from remanence.store.sqlite.statements import fetch_all, fetch_value, run
-from remanence.store.sqlite.words import rebuild
-
-Check = Callable[[apsw.Connection], Finding]
-
-_NAMED = 5
-_COUNTED = {
-    "stray pieces": ("orphan_pieces", "delete_orphan_pieces"),
-    "size of pieces": ("misshapen_pieces", "delete_misshapen_pieces"),
-    "embedding queue": ("wrong_waits", "delete_wrong_waits"),
-    "memories outside the embedding queue": ("missing_waits", "insert_missing_waits"),
-    "stray history, uses, feedback and links": ("orphan_rows", "delete_orphan_rows"),
-    "stray editions": ("stray_editions", "delete_stray_editions"),
-    "stray claims": ("stray_claims", "delete_stray_claims"),
-    "stray mentions": ("stray_mentions", "delete_stray_mentions"),
-    "resting claims": ("wrong_rests", "mend_wrong_rests"),
-    "change feed": ("count_unannounced", "announce_unannounced"),
-}
 
 
-class Doctor:
-    """One examination; each check is a transaction of its own, so that writers get their turn."""
+class Doctor(Examination[None]):
+    """One examination of the whole file; writers wait only for a batch that is mended."""
 
     def __init__(self, database: Database, repair: bool, now: datetime) -> None:
+        super().__init__(SqliteGuard(), repair, now)
         self._database = database
-        self._repair = repair
-        self._now = now
+        self._places = (None,)
 
     def examine(self, fingerprint: Fingerprint | None) -> list[Finding]:
         """All that was looked at, problems or not; of a damaged file, nothing else is looked at."""
-        found = [self._run(self._file)]
+        found = [self._file()]
         if found[0].problems > found[0].repaired:
             return found
-        checks = [self._dictionaries, self._digests, self._words, self._labels]
-        checks += [self._documents, self._editions]
-        checks += [self._entities, self._claims]
-        checks += [partial(self._counted, check) for check in _COUNTED]
-        if fingerprint is not None:
-            checks.append(partial(self._embeddings, fingerprint))
-        return found + [self._run(check) for check in checks]
+        found += [*map(self._run, self._of_memories()), self._words()]
+        found += map(self._run, [_LABELS, *self._of_others(), *_COUNTS])
+        return found if fingerprint is None else [*found, self._embeddings(fingerprint)]
 
-    def _run(self, check: Check) -> Finding:
+    @contextmanager
+    def _looking(self, place: None = None) -> Iterator[Session]:
+        with self._database.reading() as connection:
+            connection.execute("BEGIN")
+            try:
+                yield Session(connection, "")
+            finally:
+                connection.execute("ROLLBACK")
+
+    @contextmanager
+    def _mending(self, place: None = None) -> Iterator[Session]:
         with self._database.writing() as connection:
-            return check(connection)
+            yield Session(connection, "")
 
-    def _file(self, connection: apsw.Connection) -> Finding:
-        problems = _file_problems(connection)
+    def _file(self) -> Finding:
+        with self._looking() as session:
+            problems = _file_problems(session.connection)
         if not problems or not self._repair:
-            return _finding("file", len(problems), detail="; ".join(problems[:_NAMED]))
+            return finding("file", len(problems), detail="; ".join(problems[:NAMED]))
         # Wrong entries of an index are made right from its table; other damage needs a backup.
-        connection.execute("REINDEX")
-        left = _file_problems(connection)
+        with self._mending() as session:
+            session.connection.execute("REINDEX")
+        with self._looking() as session:
+            left = _file_problems(session.connection)
         mended = max(len(problems) - len(left), 0)
-        return _finding("file", len(problems), mended, "; ".join((left or problems)[:_NAMED]))
+        return finding("file", len(problems), mended, "; ".join((left or problems)[:NAMED]))
 
-    def _digests(self, connection: apsw.Connection) -> Finding:
-        damaged = damaged_keys(connection)
-        names = [spelled_id(fetch_value(connection, "id_of", (key,))) for key in damaged]
-        repaired = 0
-        if self._repair:
-            repaired = sum(quarantine(connection, key, self._now) for key in damaged)
-        return _finding("digests", len(damaged), repaired, ", ".join(names[:_NAMED]))
+    def _words(self) -> Finding:
+        with self._looking() as session:
+            differs = words_differ(session.connection)
+        mended = differs and self._repair and word_again(self._database, self._looking)
+        return finding(
+            "text index", int(differs), int(mended), "differs from the rows" if differs else ""
+        )
 
-    def _dictionaries(self, connection: apsw.Connection) -> Finding:
-        damaged = damaged_dictionaries(connection)
-        mended = [n for n, body in damaged if self._repair and mend_dictionary(connection, n, body)]
-        told = ", ".join(str(number) for number, _ in damaged[:_NAMED])
-        return _finding("dictionaries", len(damaged), len(mended), told)
-
-    def _words(self, connection: apsw.Connection) -> Finding:
-        try:
-            run(connection, "check_words")
-        except (apsw.Error, UnicodeDecodeError, StoreCorrupt):
-            mended = self._repair and _reworded(connection)
-            return _finding("text index", 1, int(mended), "differs from the rows")
-        return _finding("text index", 0)
-
-    def _labels(self, connection: apsw.Connection) -> Finding:
-        expected = missing = 0
-        for key, partition, metadata in fetch_all(connection, "every_metadata"):
-            for name, value in _labels(metadata):
-                expected += 1
-                missing += not fetch_value(connection, "is_label", (partition, name, value, key))
-        extra = fetch_value(connection, "count_labels") - (expected - missing)
-        if missing + extra and self._repair:
-            self._label_again(connection)
-        return _finding("labels", missing + extra, missing + extra if self._repair else 0)
-
-    def _label_again(self, connection: apsw.Connection) -> None:
-        run(connection, "delete_labels")
-        for key, partition, metadata in fetch_all(connection, "every_metadata"):
-            for name, value in _labels(metadata):
-                run(connection, "insert_label", (partition, name, value, key))
-
-    def _documents(self, connection: apsw.Connection) -> Finding:
-        damaged = damaged_documents(connection)
-        mended = [row for row in damaged if self._repair and mend(connection, row)]
-        told = ", ".join(named(row[1:6]) for row in damaged[:_NAMED])
-        return _finding("documents", len(damaged), len(mended), told)
-
-    def _editions(self, connection: apsw.Connection) -> Finding:
-        damaged = damaged_editions(connection)
-        if self._repair:
-            for id, _ in damaged:
-                remove_edition(connection, id)
-        told = ", ".join(named(row[1:6]) for _, row in damaged[:_NAMED])
-        return _finding("editions", len(damaged), len(damaged) if self._repair else 0, told)
-
-    def _entities(self, connection: apsw.Connection) -> Finding:
-        damaged = damaged_entities(connection)
-        mended = [row for row in damaged if self._repair and mend_entity(connection, row)]
-        told = ", ".join(str(row[3])[:60] for row in damaged[:_NAMED])
-        return _finding("entities", len(damaged), len(mended), told)
-
-    def _claims(self, connection: apsw.Connection) -> Finding:
-        damaged = damaged_claims(connection)
-        if self._repair:
-            remove_claims(Learning(self._database, connection, ""), damaged)
-        told = ", ".join(str(row[8])[:60] for row in damaged[:_NAMED])
-        return _finding("claims", len(damaged), len(damaged) if self._repair else 0, told)
-
-    def _counted(self, check: str, connection: apsw.Connection) -> Finding:
-        count, mend = _COUNTED[check]
-        problems = fetch_value(connection, count)
-        if problems and self._repair:
-            run(connection, mend)
-        return _finding(check, problems, problems if self._repair else 0)
-
-    def _embeddings(self, fingerprint: Fingerprint, connection: apsw.Connection) -> Finding:
-        embedder = embedder_id(connection, fingerprint)
+    def _pending(self, session: Session, fingerprint: Fingerprint) -> int:
+        embedder = embedder_id(session.connection, fingerprint)
         if embedder is None:
-            pending = fetch_value(connection, "count_memories")
-        else:
-            pending = fetch_value(connection, "count_unembedded", (embedder,))
-        return _finding("embeddings", 0, detail=f"{pending} pending")
+            return int(fetch_value(session.connection, "count_memories"))
+        return int(fetch_value(session.connection, "count_unembedded", (embedder,)))
 
 
-def _labels(metadata: str) -> set[Label]:
-    try:
-        return labels(orjson.loads(metadata))
-    except (orjson.JSONDecodeError, InvalidInput, AttributeError):
-        return set()
+def _wrong_labels(session: Session) -> list[Labelled]:
+    """Labels that lack, and labels that are there too often, or of memories that are gone."""
+    connection = session.connection
+    if summed(run(connection, "every_label")) == summed(_wanted_labels(connection)):
+        return []
+    there: set[Labelled] = set(run(connection, "every_label"))
+    return sorted(there.symmetric_difference(_wanted_labels(connection)), key=lambda one: one[3])
 
 
-def _reworded(connection: apsw.Connection) -> bool:
-    """Make the text index again, unless a text cannot be read: then the old one serves better."""
-    try:
-        with connection:
-            rebuild(connection)
-    except StoreCorrupt:
-        return False
-    return True
+def _wanted_labels(connection: apsw.Connection) -> Iterator[Labelled]:
+    for key, partition, metadata in run(connection, "every_metadata"):
+        for name, value in readable_labels(metadata):
+            yield partition, name, value, key
+
+
+def _mend_labels(session: Session, wrong: Sequence[Labelled]) -> int:
+    connection = session.connection
+    for label in wrong:
+        metadata = fetch_value(connection, "metadata_of", (label[3], label[0]))
+        right = metadata is not None and label[1:3] in readable_labels(metadata)
+        run(connection, "insert_label" if right else "delete_label", label)
+    return len(wrong)
+
+
+_LABELS = Check("labels", _wrong_labels, _mend_labels, lambda _: "")
 
 
 def _file_problems(connection: apsw.Connection) -> list[str]:
@@ -191,5 +133,91 @@ def _file_problems(connection: apsw.Connection) -> list[str]:
     return [text for text in told if text != "ok" and "fts5" not in text.lower()]
 
 
-def _finding(check: str, problems: int, repaired: int = 0, detail: str = "") -> Finding:
-    return Finding(check=check, problems=problems, repaired=repaired, detail=detail)
+class _Wording(NamedTuple):
+    """What a row gives to the index; the digest tells whether the row is still the same."""
+
+    digest: bytes | None
+    words: str
+    derived: Derived
+
+
+Wordings: TypeAlias = dict[int, _Wording]
+
+
+def words_differ(connection: apsw.Connection) -> bool:
+    """Whether the text index is damaged, or is not what the rows give."""
+    try:
+        if _told_by_index(connection) != _told_by_rows(connection):
+            return True
+        # Only once the index was read: FTS5's check alone takes what it remembers for what is.
+        return [row[0] for row in run(connection, "check_words")] != ["ok"]
+    except _UNREADABLE:
+        return True
+
+
+def word_again(database: Database, looking: Looking) -> bool:
+    """Make the text index again; texts are analysed before the transaction, not in it.
+
+    Not if a text cannot be read (the old index serves better then), nor if the rows change faster
+    than they can be read.
+    """
+    found: Wordings = {}
+    try:
+        for _ in range(_TRIES):
+            with looking() as session:
+                _read(session.connection, database.words, found)
+            with database.writing() as connection:
+                if _is_of_all(connection, found):
+                    _put(connection, found)
+                    return True
+    except (UnicodeDecodeError, StoreCorrupt):
+        return False
+    return False
+
+
+def _told_by_index(connection: apsw.Connection) -> tuple[int, int]:
+    return summed(run(connection, "every_word"))
+
+
+def _told_by_rows(connection: apsw.Connection) -> tuple[int, int]:
+    return summed(
+        (token, key, offset)
+        for key, terms in run(connection, "words_of_rows")
+        for offset, token in enumerate(_TOKENS.findall(terms))
+    )
+
+
+def summed(entries: Iterable[Row]) -> tuple[int, int]:
+    """How many there are, and what they come to in whatever order."""
+    count = total = 0
+    for entry in entries:
+        count += 1
+        total ^= hash(entry)
+    return count, total
+
+
+def _read(connection: apsw.Connection, words: Words, found: Wordings) -> None:
+    """Bring what was found up to the rows as they are here."""
+    digests = dict(fetch_all(connection, "every_digest"))
+    for key in found.keys() - digests.keys():
+        del found[key]
+    after = 0
+    while rows := fetch_all(connection, "texts_to_word", (after, _CHUNK)):
+        for key, digest, partition, text, happened in rows:
+            if key not in found or found[key].digest != digest:
+                terms, derived = words.analysed(text, happened)
+                found[key] = _Wording(digest, " ".join(prefixed(partition, terms)), derived)
+        after = rows[-1][0]
+
+
+def _is_of_all(connection: apsw.Connection, found: Wordings) -> bool:
+    return dict(fetch_all(connection, "every_digest")) == {
+        key: one.digest for key, one in found.items()
+    }
+
+
+def _put(connection: apsw.Connection, found: Wordings) -> None:
+    run(connection, "empty_words")
+    for key, (_, words, derived) in sorted(found.items()):
+        run(connection, "insert_words", (key, words))
+        run(connection, "recount_row", {"key": key, **derived._asdict()})

@@ -10,13 +10,12 @@ from pathlib import Path
 import apsw
 
 from remanence.errors import StoreCorrupt, StoreError
-from remanence.store.sqlite.backups import rewrite_into
+from remanence.model.system.files import BINARY, OPEN_FILES_MOVE, create, remove
+from remanence.store.sqlite.backups import held, put_in_place, rewrite_into
 from remanence.store.sqlite.faults import translated
-from remanence.store.sqlite.holding import held, put_in_place
 from remanence.store.sqlite.keys import check_ciphers
 from remanence.store.sqlite.opening import Settings, open_reader
 from remanence.store.sqlite.schema import check_ours
-from remanence.system.files import BINARY, OPEN_FILES_MOVE, create, remove
 
 _MARK = ".rewritten"
 _FORMER = ".former"

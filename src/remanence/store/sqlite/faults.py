@@ -7,7 +7,6 @@ from contextlib import contextmanager
 
 import apsw
 
-from remanence import deadline
 from remanence.errors import (
     Closed,
     InvalidInput,
@@ -17,6 +16,7 @@ from remanence.errors import (
     StoreError,
     StoreFull,
 )
+from remanence.model import deadline
 
 # A file size limit or a quota answers a failed write rather than "full".
 _NO_SPACE = frozenset(

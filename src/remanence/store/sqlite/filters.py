@@ -11,15 +11,9 @@ from remanence.errors import InvalidInput
 from remanence.model.filter import Filter
 from remanence.model.scope import Reach
 from remanence.store.conditions import COLUMNS, SIGNS, Compiler, Condition, joined
-from remanence.store.sqlite.statements import sql
 
 _MOST_VALUES = 30_000
 _USES = "coalesce((SELECT count FROM uses WHERE memory = m.key), 0)"
-
-
-def statement(name: str, condition: Condition) -> str:
-    """The named statement with its `{condition}` filled in."""
-    return sql(name).replace("{condition}", condition.sql)
 
 
 def reached(partitions: Sequence[int], reach: Reach, where: Filter | None) -> Condition:

@@ -22,7 +22,7 @@ _PLAIN = b"SQLite format 3\0"
 _FIXED, _FIXED_AT = b"\x40\x20\x20", 21
 
 
-class Form(Enum):
+class FileForm(Enum):
     """What a file is, as far as its first bytes tell."""
 
     EMPTY = auto()
@@ -62,15 +62,15 @@ def check_fits(connection: apsw.Connection, path: str, key: str) -> None:
         raise _misfit(path, key, error) from error
 
 
-def form_of(path: str) -> Form:
+def form_of(path: str) -> FileForm:
     """What the file is. Read by SQLite: closing a handle of ours would end the locks it holds."""
     with closing(apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)) as connection:
         whole, header = connection.read("main", 0, 0, _HEADER_BYTES)
     if header.startswith(_PLAIN):
-        return Form.PLAIN
+        return FileForm.PLAIN
     if not whole and not any(header):
-        return Form.EMPTY
-    return Form.ENCRYPTED if header[_FIXED_AT:] == _FIXED else Form.OTHER
+        return FileForm.EMPTY
+    return FileForm.ENCRYPTED if header[_FIXED_AT:] == _FIXED else FileForm.OTHER
 
 
 def hexadecimal(key: str) -> str:
@@ -80,16 +80,16 @@ def hexadecimal(key: str) -> str:
 
 def _misfit(path: str, key: str, error: apsw.Error) -> RemanenceError:
     form = form_of(path)
-    if key and form is Form.PLAIN:
+    if key and form is FileForm.PLAIN:
         return StoreError(
             f"{path} is not encrypted, and a key is set: run `rem encrypt`, or leave the key out."
         )
-    if key and form is Form.ENCRYPTED:
+    if key and form is FileForm.ENCRYPTED:
         return StoreError(
             f"The key is not that of {path}: check encryption_key or its file; if it is right, "
             "the file begins with damage, so restore a backup."
         )
-    if form is Form.ENCRYPTED:
+    if form is FileForm.ENCRYPTED:
         return StoreError(
             f"{path} is encrypted: set encryption_key_file or REMANENCE_ENCRYPTION_KEY."
         )

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import apsw
 
-from remanence import deadline
 from remanence.errors import ConfigError, StoreCorrupt, StoreError, StoreVersion
+from remanence.model import deadline
+from remanence.model.system.files import create
 from remanence.store.quotas import Quotas
 from remanence.store.sqlite.faults import translated
 from remanence.store.sqlite.keys import check_fits, unlock
 from remanence.store.sqlite.words import register
 from remanence.store.words import Words
-from remanence.system.files import create
 
 DURABILITIES = {"full": "FULL", "normal": "NORMAL"}
 IN_MEMORY = ":memory:"

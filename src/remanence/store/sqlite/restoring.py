@@ -9,17 +9,15 @@ from pathlib import Path
 import apsw
 
 from remanence.errors import StoreCorrupt, StoreError
-from remanence.ports.store import Inherit, Store
+from remanence.model.ports.store import Inherit, Store
 from remanence.store.files import growing
-from remanence.store.sqlite.backups import COMPANIONS, copy_into
-from remanence.store.sqlite.digests import damaged_keys
-from remanence.store.sqlite.document_digests import damaged_documents, damaged_editions
+from remanence.store.sqlite.backups import COMPANIONS, copy_into, held, put_in_place
+from remanence.store.sqlite.digests import SqliteGuard
 from remanence.store.sqlite.faults import translated
-from remanence.store.sqlite.holding import held, put_in_place
 from remanence.store.sqlite.keys import check_ciphers
-from remanence.store.sqlite.knowledge_digests import damaged_claims, damaged_entities
 from remanence.store.sqlite.opening import Settings, open_bare, open_reader
 from remanence.store.sqlite.schema import check_ours, new_identity
+from remanence.store.sqlite.session import Session
 from remanence.store.sqlite.store import SqliteStore
 
 _WITH_DOCUMENTS = 3
@@ -76,7 +74,7 @@ def _check_key(target: Path, key: str) -> None:
 def _endow(copy: Path, heir: Callable[[Store], bool], key: str) -> None:
     with closing(SqliteStore(copy, key=key)) as new:
         if heir(new):
-            new.compact()
+            new.upkeep.compact()
 
 
 def _check_whole(connection: apsw.Connection, source: Path) -> None:
@@ -94,14 +92,12 @@ def _check_whole(connection: apsw.Connection, source: Path) -> None:
 
 def _damaged(connection: apsw.Connection) -> str:
     """How much of it is not what was signed; '' if all of it is."""
-    memories = len(damaged_keys(connection))
-    if memories or connection.pragma("user_version") < _WITH_DOCUMENTS:
-        return f"{memories} damaged memories" if memories else ""
-    documents = len(damaged_documents(connection)) + len(damaged_editions(connection))
-    if documents or connection.pragma("user_version") < _WITH_KNOWLEDGE:
-        return f"{documents} damaged documents" if documents else ""
-    known = len(damaged_entities(connection)) + len(damaged_claims(connection))
-    return f"{known} damaged entities and claims" if known else ""
+    schema = connection.pragma("user_version")
+    return SqliteGuard().damage(
+        Session(connection, ""),
+        documents=schema >= _WITH_DOCUMENTS,
+        knowledge=schema >= _WITH_KNOWLEDGE,
+    )
 
 
 def _rename(copy: Path, key: str) -> None:

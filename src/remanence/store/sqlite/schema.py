@@ -7,10 +7,10 @@ import os
 import apsw
 
 from remanence.errors import StoreCorrupt
+from remanence.store.blocks import too_new
 from remanence.store.sqlite.connections import Connections
-from remanence.store.sqlite.statements import fetch_value, migrations, run
+from remanence.store.sqlite.session import fetch_value, migrations, run
 from remanence.store.sqlite.words import rebuild
-from remanence.store.versions import too_new
 
 APPLICATION_ID = 0x52454D4E  # "REMN"
 

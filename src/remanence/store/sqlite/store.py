@@ -4,35 +4,32 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from remanence.clock import Clock, SystemClock
+from remanence.model.clock import Clock, SystemClock
+from remanence.model.ports.store import (
+    Archive,
+    Documents,
+    Knowledge,
+    Links,
+    RecallSource,
+    Tiers,
+    Upkeep,
+    Vectors,
+)
+from remanence.store.core.documents import StoredDocuments
+from remanence.store.core.links import StoredLinks
 from remanence.store.quotas import Quotas
 from remanence.store.sqlite.archive import SqliteArchive
 from remanence.store.sqlite.database import Database
-from remanence.store.sqlite.dictionaries import Dictionaries
-from remanence.store.sqlite.documents import SqliteDocuments
-from remanence.store.sqlite.erasing import Eraser
 from remanence.store.sqlite.knowledge import SqliteKnowledge
-from remanence.store.sqlite.known import SqliteKnowledgeSource
-from remanence.store.sqlite.links import SqliteLinks
 from remanence.store.sqlite.opening import Settings
 from remanence.store.sqlite.recall import SqliteRecall
-from remanence.store.sqlite.tiers import SqliteTiers
+from remanence.store.sqlite.tiers import Dictionaries, SqliteTiers
 from remanence.store.sqlite.upkeep import SqliteUpkeep
 from remanence.store.sqlite.vectors import SqliteVectors
 from remanence.store.words import Words
 
 
-class SqliteStore(
-    SqliteArchive,
-    SqliteLinks,
-    SqliteDocuments,
-    SqliteKnowledge,
-    SqliteKnowledgeSource,
-    SqliteRecall,
-    SqliteVectors,
-    SqliteTiers,
-    SqliteUpkeep,
-):
+class SqliteStore:
     """A store in one SQLite file, or in memory with ":memory:".
 
     Thread-safe; several processes may have the same file open. `durability="full"` survives a power
@@ -63,7 +60,17 @@ class SqliteStore(
             vfs=vfs,
             key=key,
         )
-        self._database = Database(str(path), settings)
-        self._clock = clock or SystemClock()
-        self._eraser = Eraser(self._database.connections)
-        self._dictionaries = Dictionaries(self._database)
+        self._database = database = Database(str(path), settings)
+        dictionaries = Dictionaries(database)
+        self.archive: Archive = SqliteArchive(database, dictionaries)
+        self.links: Links = StoredLinks(database)
+        self.documents: Documents = StoredDocuments(database)
+        self.knowledge: Knowledge = SqliteKnowledge(database)
+        self.recall: RecallSource = SqliteRecall(database)
+        self.vectors: Vectors = SqliteVectors(database)
+        self.tiers: Tiers = SqliteTiers(database, dictionaries)
+        self.upkeep: Upkeep = SqliteUpkeep(database, dictionaries, clock or SystemClock())
+
+    def close(self) -> None:
+        """Release everything; safe to call twice."""
+        self._database.connections.close()

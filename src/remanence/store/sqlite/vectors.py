@@ -1,4 +1,4 @@
-"""Stored pieces in SQLite, by the embedder that made them."""
+"""Stored pieces in SQLite: numbered by memory, embedder and part; and who still lacks some."""
 
 from __future__ import annotations
 
@@ -7,37 +7,107 @@ from collections.abc import Iterator, Sequence
 import apsw
 import numpy as np
 
-from remanence.errors import StoreCorrupt
+from remanence.errors import StoreCorrupt, StoreError
 from remanence.model.embedding import Fingerprint
-from remanence.model.memory import MemoryRecord
+from remanence.model.ports.pieces import StoredPieces
+from remanence.model.ports.store import Keys
 from remanence.model.write import Pieces
-from remanence.ports.pieces import StoredPieces
-from remanence.ports.store import Keys
-from remanence.store.coarse import opened, opened_pieces
+from remanence.store.coarse import check_piece, opened, opened_pieces
+from remanence.store.core.vectors import StoredVectors
 from remanence.store.sqlite.database import Database
-from remanence.store.sqlite.numbers import bound, parsed
-from remanence.store.sqlite.placing import (
-    MEMORY_SHIFT,
-    MOST_PARTS,
-    Placing,
-    embedder_id,
-    first_places,
-)
-from remanence.store.sqlite.statements import fetch_all, fetch_value, run
+from remanence.store.sqlite.session import bound, fetch_all, fetch_value, parsed, run
 
+MEMORY_SHIFT = 24
+EMBEDDER_SHIFT = 14
+MOST_PARTS = (1 << EMBEDDER_SHIFT) - 1
+MAX_EMBEDDERS = 1 << (MEMORY_SHIFT - EMBEDDER_SHIFT)
 _CHUNK = 2000
 _FIGURES = 6  # of a piece, in the block `pieces`
 
 
-class SqliteVectors:
+def first_place(key: int, embedder: int = 0) -> int:
+    """Where the first piece of a memory by that embedder lies."""
+    return key << MEMORY_SHIFT | embedder << EMBEDDER_SHIFT
+
+
+def first_places(keys: Sequence[int] | Keys, embedder: int) -> Keys:
+    """The same of many memories."""
+    return np.asarray(keys, np.int64) << MEMORY_SHIFT | embedder << EMBEDDER_SHIFT
+
+
+def embedder_id(connection: apsw.Connection, fingerprint: Fingerprint) -> int | None:
+    """The number of an embedder that the store has met."""
+    asked = {"fingerprint": str(fingerprint)}
+    found: int | None = fetch_value(connection, "employed_embedder", asked)
+    return found
+
+
+class Placing:
+    """Pieces written inside one transaction."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._embedders: dict[Fingerprint, int] = {}
+        self._several: bool | None = None
+
+    def place(self, key: int, pieces: Pieces | None) -> None:
+        """Store a new memory's pieces; embedders without any have it pending."""
+        embedder = None if pieces is None else self._embedder(pieces.fingerprint)
+        if embedder is None or self._has_others():
+            run(self._connection, "await_embedders", (key,))
+        if pieces is not None and embedder is not None:
+            self._put(key, embedder, pieces)
+
+    def replace(self, key: int, pieces: Pieces | None, *, text_changed: bool) -> None:
+        """Store pieces in place of older ones; of all older ones if the text changed."""
+        if text_changed:
+            self._delete(first_place(key), first_place(key + 1))
+            run(self._connection, "await_embedders", (key,))
+        if pieces is not None:
+            embedder = self._embedder(pieces.fingerprint)
+            self._delete(first_place(key, embedder), first_place(key, embedder + 1))
+            self._put(key, embedder, pieces)
+
+    def clear(self, key: int) -> None:
+        """Remove all pieces of a memory that goes away."""
+        self._delete(first_place(key), first_place(key + 1))
+        run(self._connection, "stop_awaiting", (key,))
+
+    def _put(self, key: int, embedder: int, pieces: Pieces) -> None:
+        first = first_place(key, embedder)
+        for piece in pieces.pieces:
+            check_piece(piece, pieces.fingerprint)
+            place = (first + piece.part, piece.passage, piece.start, piece.stop)
+            run(self._connection, "insert_piece", (*place, piece.vector, piece.codes))
+        run(self._connection, "embedded", (embedder, key))
+
+    def _delete(self, first: int, end: int) -> None:
+        run(self._connection, "delete_pieces", (first, end - 1))
+
+    def _embedder(self, fingerprint: Fingerprint) -> int:
+        known = self._embedders.get(fingerprint)
+        if known is None:
+            known = embedder_id(self._connection, fingerprint) or self._register(fingerprint)
+            self._embedders[fingerprint] = known
+        return known
+
+    def _register(self, made_by: Fingerprint) -> int:
+        values = (made_by.name, made_by.digest, made_by.dimension, made_by.pooling, made_by.codes)
+        new = fetch_value(self._connection, "insert_embedder", (str(made_by), *values))
+        if new >= MAX_EMBEDDERS:
+            raise StoreError(f"The store has met {MAX_EMBEDDERS} embedders; copy it to a new one.")
+        run(self._connection, "await_everything", (new,))
+        self._several = None
+        return int(new)
+
+    def _has_others(self) -> bool:
+        if self._several is None:
+            self._several = fetch_value(self._connection, "count_embedders") > 1
+        return self._several
+
+
+class SqliteVectors(StoredVectors[Database]):
     """The Vectors port."""
-
-    _database: Database
-
-    def embedders(self) -> list[Fingerprint]:
-        """Every embedder that the store has met and not forgotten; oldest first."""
-        with self._database.reading() as connection:
-            return [Fingerprint(*row) for row in run(connection, "embedders")]
 
     def pieces(self, fingerprint: Fingerprint, partition: int, keys: Sequence[int]) -> StoredPieces:
         """All pieces of these memories made by that embedder, by key and part."""
@@ -50,13 +120,11 @@ class SqliteVectors:
             found.append(_separated(*joined))
         return opened_pieces(StoredPieces.joined(found), fingerprint.dimension)
 
-    def scan_vectors(
-        self, fingerprint: Fingerprint, partition: int
-    ) -> Iterator[tuple[int, int, bytes]]:
+    def scan(self, fingerprint: Fingerprint, partition: int) -> Iterator[tuple[int, int, bytes]]:
         """(key, part, vector) of a whole partition, by key and part; read in chunks."""
         with self._database.reading() as connection:
             embedder = embedder_id(connection, fingerprint)
-            keys = np.sort(parsed(fetch_value(connection, "keys_of", (partition,))))
+            keys = np.sort(parsed(fetch_value(connection, "keys_of", {"partition": partition})))
         if embedder is None:
             return
         for at in range(0, len(keys), _CHUNK):
@@ -69,27 +137,7 @@ class SqliteVectors:
             for (key, part, _), vector in zip(found, vectors, strict=True):
                 yield key, part, vector
 
-    def unembedded(
-        self, tenant: str, fingerprint: Fingerprint, limit: int
-    ) -> list[tuple[int, MemoryRecord]]:
-        """The tenant's memories that have no pieces from that embedder yet, oldest first."""
-        with self._database.reading() as connection:
-            embedder = embedder_id(connection, fingerprint)
-            if embedder is None:
-                rows = fetch_all(connection, "scan_tenant", (0, tenant, limit))
-            else:
-                rows = fetch_all(connection, "unembedded", (embedder, tenant, limit))
-            return [(row[0], self._database.record(connection, row)) for row in rows]
-
-    def count_unembedded(self, tenant: str, fingerprint: Fingerprint) -> int:
-        """How many those are."""
-        with self._database.reading() as connection:
-            embedder = embedder_id(connection, fingerprint)
-            asked = {"tenant": tenant, "embedder": embedder}
-            name = "count_of_tenant" if embedder is None else "count_pending"
-            return int(fetch_value(connection, name, asked))
-
-    def put_pieces(self, tenant: str, made: Sequence[tuple[int, str, Pieces]]) -> int:
+    def put(self, tenant: str, made: Sequence[tuple[int, str, Pieces]]) -> int:
         """Store pieces for memories that still have the text they were made from."""
         kept = 0
         with self._database.writing() as connection:

@@ -1,4 +1,4 @@
-"""The Python functions that SQL calls for the text index and the filters."""
+"""The Python functions that SQL calls: packed texts opened, words for the text index, filters."""
 
 from __future__ import annotations
 
@@ -7,11 +7,48 @@ from functools import lru_cache
 
 import apsw
 
+from remanence.errors import StoreCorrupt
+from remanence.language.traits import flags
 from remanence.store.labels import any_long_text
-from remanence.store.sqlite.statements import run
-from remanence.store.sqlite.texts import Opener
+from remanence.store.packing import Dictionary, lost, unpacked, whole
+from remanence.store.sqlite.session import run
 from remanence.store.words import Words, prefixed, said
-from remanence.text.flags import flags
+
+
+class Opener:
+    """Reads texts on one connection, which one thread has at a time."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._known: dict[int, Dictionary] = {}
+        # A number that was given out in a transaction that never was will be given out again.
+        connection.set_rollback_hook(self._known.clear)
+
+    def text(self, stored: str | bytes) -> str:
+        """The text of the column, packed or not."""
+        return unpacked(stored, self.dictionary) if isinstance(stored, bytes) else stored
+
+    def readable(self, stored: bytes) -> bytes:
+        """The text of a packed column in UTF-8, nothing if it cannot be read."""
+        try:
+            return self.text(stored).encode()
+        except StoreCorrupt:
+            return b""
+
+    def dictionary(self, number: int) -> Dictionary:
+        """The dictionary of that number; `StoreCorrupt` if it is not whole."""
+        known = self._known.get(number)
+        if known is None:
+            known = self._known[number] = stored_dictionary(self._connection, number)
+        return known
+
+
+def stored_dictionary(connection: apsw.Connection, number: int) -> Dictionary:
+    """The dictionary of that number; `StoreCorrupt` if it is not whole."""
+    row = run(connection, "dictionary", (number,)).fetchone()
+    if row is None:
+        raise lost(number)
+    return whole(number, *row)
 
 
 def register(connection: apsw.Connection, words: Words) -> None:

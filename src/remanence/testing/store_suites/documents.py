@@ -10,17 +10,9 @@ import pytest
 
 from remanence.errors import Conflict, InvalidInput
 from remanence.model.document import Address, Discard, Document, Edition, Put, Shelf
+from remanence.model.ports.store import Store
 from remanence.model.scope import Reach
-from remanence.ports.store import Store
-from remanence.testing.store_suites.making import (
-    NOW,
-    Reopen,
-    add,
-    block,
-    healthy,
-    memory,
-    put,
-)
+from remanence.testing.store_suites.making import NOW, Reopen, add, block, healthy, memory, put
 
 SECOND = timedelta(seconds=1)
 HOSTILE_NAMES = [
@@ -41,7 +33,7 @@ KEPT_VALUES: list[Any] = [
 
 def one(store: Store, address: Address, tenant: str = "t") -> Document | None:
     """The document at an address."""
-    found = store.documents(tenant, [address])
+    found = store.documents.get(tenant, [address])
     return found[0] if found else None
 
 
@@ -56,7 +48,9 @@ class DocumentSuite:
     def test_a_document_comes_back_as_it_was_put(self, store: Store, reopen: Reopen) -> None:
         address = Address(shelf=Shelf.WORKING, name="n", user_id="u", agent_id="a", session_id="s")
         ends = NOW + timedelta(hours=1)
-        (made,) = store.put("t", [Put(address=address, value={"x": [1]}, at=NOW, expires_at=ends)])
+        (made,) = store.documents.put(
+            "t", [Put(address=address, value={"x": [1]}, at=NOW, expires_at=ends)]
+        )
         assert made == Document(
             address=address,
             value={"x": [1]},
@@ -87,21 +81,21 @@ class DocumentSuite:
             with pytest.raises(Conflict, match="version 1"):
                 put(store, address, {"wrong": wrong}, expected=wrong)
             with pytest.raises(Conflict):
-                store.put("t", [Discard(address=address, expected=wrong)])
+                store.documents.put("t", [Discard(address=address, expected=wrong)])
         assert put(store, address, expected=1).version == 2
-        store.put("t", [Discard(address=address, expected=2)])
+        store.documents.put("t", [Discard(address=address, expected=2)])
         with pytest.raises(Conflict):
-            store.put("t", [Discard(address=address, expected=2)])
-        store.put("t", [Discard(address=address, expected=0)])
+            store.documents.put("t", [Discard(address=address, expected=2)])
+        store.documents.put("t", [Discard(address=address, expected=0)])
         with pytest.raises(Conflict):
-            store.put("nobody", [Discard(address=address, expected=1)])
+            store.documents.put("nobody", [Discard(address=address, expected=1)])
         assert put(store, address, expected=0).version == 1
 
     def test_a_batch_with_a_conflict_changes_nothing(self, store: Store) -> None:
         a, b, c = block("a"), block("b"), block("c")
         before = [put(store, a, {"old": 1}, keep=True), put(store, b, {"old": 2})]
         with pytest.raises(Conflict):
-            store.put(
+            store.documents.put(
                 "t",
                 [
                     Put(address=c, value={}, at=NOW),
@@ -111,15 +105,17 @@ class DocumentSuite:
                 ],
             )
         with pytest.raises(InvalidInput):
-            store.put("t", [Discard(address=a), Put(address=b, value={"n": "\0"}, at=NOW)])
-        assert store.documents("t", [a, b, c]) == before
-        assert len(store.editions("t", a)) == 1
+            store.documents.put(
+                "t", [Discard(address=a), Put(address=b, value={"n": "\0"}, at=NOW)]
+            )
+        assert store.documents.get("t", [a, b, c]) == before
+        assert len(store.documents.editions("t", a)) == 1
         assert healthy(store)
 
     def test_one_batch_may_touch_an_address_several_times(self, store: Store) -> None:
         a, b = block("a"), block("b")
         put(store, a, {"n": 0}, keep=True)
-        done = store.put(
+        done = store.documents.put(
             "t",
             [
                 Put(address=a, value={"n": 1}, at=NOW, expected=1, keep=True),
@@ -136,9 +132,9 @@ class DocumentSuite:
         assert (found := one(store, a)) == done[2]
         assert found is not None
         assert found.created_at == NOW + SECOND
-        assert [edition.value for edition in store.editions("t", a)] == [{"n": 3}]
+        assert [edition.value for edition in store.documents.editions("t", a)] == [{"n": 3}]
         assert one(store, b) is None
-        assert store.editions("t", b) == []
+        assert store.documents.editions("t", b) == []
         assert healthy(store)
 
     def test_only_what_was_put_to_keep_becomes_an_edition(self, store: Store) -> None:
@@ -147,7 +143,7 @@ class DocumentSuite:
         put(store, address, {"n": 2})
         put(store, address, {"n": 3}, keep=True, at=NOW + SECOND)
         put(store, address, {"n": 4})
-        assert store.editions("t", address) == [
+        assert store.documents.editions("t", address) == [
             Edition(
                 version=1, verb="create", at=NOW, value={"n": 1}, author="me", reason="why not"
             ),
@@ -155,26 +151,26 @@ class DocumentSuite:
         ]
         assert (found := one(store, address)) is not None
         assert (found.version, found.value) == (4, {"n": 4})
-        assert store.editions("t", block("other")) == []
-        assert store.editions("u", address) == []
+        assert store.documents.editions("t", block("other")) == []
+        assert store.documents.editions("u", address) == []
 
     def test_what_is_discarded_is_gone_with_its_editions(self, store: Store) -> None:
         a, b = block("a"), block("b")
         put(store, a, keep=True)
         put(store, b, keep=True)
-        assert store.put("t", [Discard(address=a), Discard(address=block("none"))]) == []
-        assert store.documents("t", [a, b]) == [one(store, b)]
-        assert store.editions("t", a) == []
+        assert store.documents.put("t", [Discard(address=a), Discard(address=block("none"))]) == []
+        assert store.documents.get("t", [a, b]) == [one(store, b)]
+        assert store.documents.editions("t", a) == []
         assert put(store, a, {"again": True}).version == 1
-        assert store.editions("t", a) == []
+        assert store.documents.editions("t", a) == []
         assert healthy(store)
 
     def test_documents_come_in_the_order_asked(self, store: Store) -> None:
         a, b, c = (put(store, block(name)) for name in "abc")
         asked = [c.address, block("missing"), a.address, b.address, a.address]
-        assert store.documents("t", asked) == [c, a, b, a]
-        assert store.documents("t", []) == []
-        assert store.documents("nobody", asked) == []
+        assert store.documents.get("t", asked) == [c, a, b, a]
+        assert store.documents.get("t", []) == []
+        assert store.documents.get("nobody", asked) == []
 
     def test_the_same_name_is_another_document_elsewhere(self, store: Store) -> None:
         addresses = [
@@ -188,23 +184,23 @@ class DocumentSuite:
             for at, address in enumerate(addresses):
                 value = {"of": f"{tenant}{at}"}
                 assert put(store, address, value, tenant=tenant, keep=True).version == 1
-        store.put("t", [Discard(address=addresses[0])])
+        store.documents.put("t", [Discard(address=addresses[0])])
         for at, address in enumerate(addresses[1:], start=1):
             assert (mine := one(store, address)) is not None
             assert mine.value == {"of": f"t{at}"}
-        theirs = store.documents("u", addresses)
+        theirs = store.documents.get("u", addresses)
         assert [document.value for document in theirs] == [{"of": f"u{at}"} for at in range(8)]
-        assert [store.editions("u", address)[0].value for address in addresses] == [
+        assert [store.documents.editions("u", address)[0].value for address in addresses] == [
             document.value for document in theirs
         ]
 
     def test_documents_are_not_memories(self, store: Store) -> None:
         put(store, block("b", user_id="u"))
-        assert store.count(Reach(tenant="t", all_users=True)) == 0
-        assert store.tenants() == ["t"]
+        assert store.archive.count(Reach(tenant="t", all_users=True)) == 0
+        assert store.upkeep.tenants() == ["t"]
         add(store, memory("x", tenant="u"))
         put(store, block("b"), tenant="v")
-        assert sorted(store.tenants()) == ["t", "u", "v"]
+        assert sorted(store.upkeep.tenants()) == ["t", "u", "v"]
 
     @pytest.mark.parametrize("name", HOSTILE_NAMES, ids=lambda name: ascii(name)[:20])
     def test_any_name_is_only_a_name(self, store: Store, name: str) -> None:
@@ -215,11 +211,11 @@ class DocumentSuite:
         ]
         put(store, block("innocent"))
         addresses = [document.address for document in made]
-        assert store.documents("t", addresses) == made
+        assert store.documents.get("t", addresses) == made
         reach = Reach(tenant="t", user_id=name, agent_id=name, session_id=name)
-        assert store.shelved(reach, Shelf.BLOCK) == [made[1]]
-        store.put("t", [Discard(address=address) for address in addresses])
-        assert [d.address.name for d, _ in store.scan_documents("t")] == ["innocent"]
+        assert store.documents.shelved(reach, Shelf.BLOCK) == [made[1]]
+        store.documents.put("t", [Discard(address=address) for address in addresses])
+        assert [d.address.name for d, _ in store.documents.scan("t")] == ["innocent"]
 
     @pytest.mark.parametrize("value", KEPT_VALUES, ids=ascii)
     def test_values_come_back_as_they_are(self, store: Store, value: Any) -> None:
@@ -228,7 +224,7 @@ class DocumentSuite:
         assert repr(made.value) == repr(value)
         assert (found := one(store, address)) is not None
         assert repr(found.value) == repr(value)
-        assert repr(store.editions("t", address)[0].value) == repr(value)
+        assert repr(store.documents.editions("t", address)[0].value) == repr(value)
 
     @pytest.mark.parametrize("value", REFUSED_VALUES, ids=ascii)
     def test_what_json_cannot_hold_is_refused(self, store: Store, value: Any) -> None:
@@ -236,8 +232,8 @@ class DocumentSuite:
             put(store, block("b"), value)
         document = replace(put(store, block("c")), value=value)
         with pytest.raises(InvalidInput):
-            store.adopt("t", [(document, ())])
-        assert names([document for document, _ in store.scan_documents("t")]) == ["c"]
+            store.documents.adopt("t", [(document, ())])
+        assert names([document for document, _ in store.documents.scan("t")]) == ["c"]
 
     def test_values_are_bounded(self, store: Store) -> None:
         big = {"x": "é" * (4 << 20)}
@@ -259,7 +255,7 @@ class DocumentSuite:
         ):  # fmt: skip
             with pytest.raises(InvalidInput):
                 put(store, block("b"), keep=True, **told)
-        assert list(store.scan_documents("t")) == []
+        assert list(store.documents.scan("t")) == []
 
     def test_a_value_is_not_the_callers_own(self, store: Store) -> None:
         value = {"list": [1]}
@@ -274,16 +270,16 @@ class DocumentSuite:
         put(store, block("b", user_id="u"))
         put(store, _session("s"))
         put(store, block("a"), tenant="u")
-        assert store.stats("t").documents == {"block": 2, "session": 1}
-        assert store.stats("nobody").documents == {}
+        assert store.upkeep.stats("t").documents == {"block": 2, "session": 1}
+        assert store.upkeep.stats("nobody").documents == {}
 
     def test_documents_survive_compaction(self, store: Store) -> None:
         for n in range(20):
             put(store, block(f"b{n}"), {"x": "y" * 5000}, keep=True)
-        store.put("t", [Discard(address=block(f"b{n}")) for n in range(0, 20, 2)])
-        before = list(store.scan_documents("t"))
-        store.compact()
-        assert list(store.scan_documents("t")) == before
+        store.documents.put("t", [Discard(address=block(f"b{n}")) for n in range(0, 20, 2)])
+        before = list(store.documents.scan("t"))
+        store.upkeep.compact()
+        assert list(store.documents.scan("t")) == before
         assert len(before) == 10
         assert healthy(store)
 

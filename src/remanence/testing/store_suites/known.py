@@ -5,28 +5,26 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from remanence.model.knowledge import Claim, Entity, Mention, When
+from remanence.model.knowledge import Claim, Entity, Mention, Timespan
 from remanence.model.memory import State
+from remanence.model.ports.store import Store, Tie
 from remanence.model.scope import Reach
-from remanence.ports.store import Store, Tie
 from remanence.testing.store_suites.making import (
-    NOW,
-    add,
-    healthy,
-    memory,
-    new_id,
-    partition_of,
-    revise,
-)
-from remanence.testing.store_suites.saying import (
     ANA,
     BOB,
     EVERY,
+    NOW,
     OSLO,
+    add,
     claim,
     entity,
+    healthy,
+    memory,
     mention,
     named,
+    new_id,
+    partition_of,
+    revise,
     stated,
     values,
 )
@@ -40,81 +38,81 @@ class KnownSuite:
     def test_claims_are_erased_by_id(self, store: Store) -> None:
         one, two = claim(ANA, "knows", BOB), claim(ANA, "is", "tall")
         stated(store, one, two, names=(ANA, BOB, replace(OSLO, given=True)))
-        before = store.position(partition_of(store))
-        assert store.unknow("other", [one.id]) == 0
-        assert store.unknow("t", [str(new_id()), "no id"]) == 0
-        assert store.position(partition_of(store)) == before
-        assert store.unknow("t", [one.id, one.id]) == 2
-        assert store.claims(EVERY) == [two]
+        before = store.recall.position(partition_of(store))
+        assert store.knowledge.unknow("other", [one.id]) == 0
+        assert store.knowledge.unknow("t", [str(new_id()), "no id"]) == 0
+        assert store.recall.position(partition_of(store)) == before
+        assert store.knowledge.unknow("t", [one.id, one.id]) == 2
+        assert store.knowledge.claims(EVERY) == [two]
         assert named(store) == ["Ana", "Oslo"]
-        assert store.position(partition_of(store)) > before
-        assert store.unknow("t", [one.id]) == 0
+        assert store.recall.position(partition_of(store)) > before
+        assert store.knowledge.unknow("t", [one.id]) == 0
         assert healthy(store)
 
     def test_entities_are_erased_with_all_that_is_said_of_them(self, store: Store) -> None:
         record, both = add(store, memory("x"), memory("y"))
         cy = entity("Cy", given=True)
-        store.know(
+        store.knowledge.know(
             "t",
             [ANA, BOB, OSLO, cy],
             [claim(ANA, "knows", BOB), claim(OSLO, "has", ANA), claim(cy, "likes", ANA),
              claim(OSLO, "is", "far"), claim(BOB, "is", "gone")],
             [mention(record, ANA), mention(both, ANA), mention(both, BOB)],
         )  # fmt: skip
-        assert store.unknow("other", [], [ANA.id]) == 0
-        assert store.unknow("t", [], [ANA.id]) == 1 + 3 + 2
+        assert store.knowledge.unknow("other", [], [ANA.id]) == 0
+        assert store.knowledge.unknow("t", [], [ANA.id]) == 1 + 3 + 2
         assert values(store) == ["far", "gone"]
         assert named(store) == ["Bob", "Cy", "Oslo"]
-        said = store.claims(EVERY, about=[BOB.id])
-        assert store.unknow("t", [said[0].id], [cy.id]) == 2
+        said = store.knowledge.claims(EVERY, about=[BOB.id])
+        assert store.knowledge.unknow("t", [said[0].id], [cy.id]) == 2
         assert named(store) == ["Bob", "Oslo"]
-        assert store.mention_counts(EVERY) == {BOB.id: 1}
-        assert len(store.get("t", [record.id, both.id])) == 2
+        assert store.knowledge.mention_counts(EVERY) == {BOB.id: 1}
+        assert len(store.archive.get("t", [record.id, both.id])) == 2
         assert healthy(store)
 
     def test_all_of_a_users_knowledge_is_forgotten(self, store: Store) -> None:
         for user in (None, "u", "v"):
             ana = entity("Ana", user_id=user, given=True)
             record = add(store, memory("x", user_id=user))[0]
-            store.know("t", [ana], [claim(ana, "is", "x"), claim(ana, "is", "y")],
+            store.knowledge.know("t", [ana], [claim(ana, "is", "x"), claim(ana, "is", "y")],
                        [mention(record, ana)])  # fmt: skip
-        store.know("other", [entity("Ana")], [claim(ANA, "is", "x")])
+        store.knowledge.know("other", [entity("Ana")], [claim(ANA, "is", "x")])
         mine, theirs = partition_of(store, user_id="u"), partition_of(store, user_id="v")
-        before = store.position(mine), store.position(theirs)
-        assert store.forget_knowledge(Reach(tenant="t", user_id="u")) == 2
-        assert list(store.names(mine)) == []
-        assert list(store.mentioned(mine)) == []
-        assert store.position(mine) > before[0]
-        assert store.position(theirs) == before[1]
+        before = store.recall.position(mine), store.recall.position(theirs)
+        assert store.knowledge.forget(Reach(tenant="t", user_id="u")) == 2
+        assert list(store.recall.names(mine)) == []
+        assert list(store.recall.mentioned(mine)) == []
+        assert store.recall.position(mine) > before[0]
+        assert store.recall.position(theirs) == before[1]
         assert len(values(store)) == 4
-        assert store.forget_knowledge(Reach(tenant="t", user_id="nobody")) == 0
-        assert store.forget_knowledge(EVERY) == 4
-        assert list(store.scan_knowledge("t")) == []
-        assert len(list(store.scan_knowledge("other"))) == 2
-        assert store.count(EVERY) == 3
+        assert store.knowledge.forget(Reach(tenant="t", user_id="nobody")) == 0
+        assert store.knowledge.forget(EVERY) == 4
+        assert list(store.knowledge.scan("t")) == []
+        assert len(list(store.knowledge.scan("other"))) == 2
+        assert store.archive.count(EVERY) == 3
         assert healthy(store)
 
     def test_an_agents_knowledge_is_forgotten_without_the_rest(self, store: Store) -> None:
         hers, his = add(store, memory("x", agent_id="a"), memory("y", agent_id="b"))
         cy = entity("Cy")
         dee = entity("Dee", given=True)
-        store.know(
+        store.knowledge.know(
             "t",
             [ANA, BOB, OSLO, cy, dee],
             [claim(ANA, "knows", BOB, agent_id="a"), claim(ANA, "is", "x", agent_id="b"),
              claim(dee, "is", "y", agent_id="a")],
             [mention(hers, OSLO), mention(his, OSLO), mention(hers, cy)],
         )  # fmt: skip
-        assert store.forget_knowledge(Reach(tenant="t", agent_id="a")) == 2
+        assert store.knowledge.forget(Reach(tenant="t", agent_id="a")) == 2
         assert values(store) == ["x"]
         assert named(store) == ["Ana", "Dee", "Oslo"]
-        assert store.mention_counts(EVERY) == {OSLO.id: 1}
-        assert store.forget_knowledge(Reach(tenant="t", agent_id="a")) == 0
+        assert store.knowledge.mention_counts(EVERY) == {OSLO.id: 1}
+        assert store.knowledge.forget(Reach(tenant="t", agent_id="a")) == 0
         assert healthy(store)
 
     def test_recall_reads_names_mentions_and_ties_by_partition(self, store: Store) -> None:
         records = add(store, *[memory(f"m{n}") for n in range(3)])
-        store.know(
+        store.knowledge.know(
             "t",
             [OSLO, ANA, BOB],
             [claim(ANA, "knows", BOB), claim(ANA, "is", "x"), claim(ANA, "hates", BOB, denies=True),
@@ -123,95 +121,97 @@ class KnownSuite:
             [mention(records[2], BOB), mention(records[0], ANA), mention(records[0], OSLO)],
         )  # fmt: skip
         ann = entity("Ann", user_id="u", type="person")
-        store.know("t", [ann], [claim(ann, "knows", ann)])
+        store.knowledge.know("t", [ann], [claim(ann, "knows", ann)])
         mine, theirs = partition_of(store), partition_of(store, user_id="u")
-        names = list(store.names(mine))
+        names = list(store.recall.names(mine))
         assert [(one.id, one.name, one.type) for one in names] == [
             (one.id, one.name, one.type) for one in (OSLO, ANA, BOB)
         ]
         oslo, ana, bob = (one.number for one in names)
         assert oslo < ana < bob
-        found = [store.key_of("t", record.id) for record in records]
+        found = [store.recall.key_of("t", record.id) for record in records]
         keys = [place[1] for place in found if place is not None]
         every = sorted([(keys[0], ana), (keys[0], oslo), (keys[2], bob)])
-        assert list(store.mentioned(mine)) == every
-        assert list(store.mentioned(mine, [keys[2], keys[1], keys[2], 0])) == [(keys[2], bob)]
-        assert list(store.mentioned(mine, [])) == []
-        assert list(store.mentioned(theirs, keys)) == []
-        assert list(store.ties(mine)) == [
+        assert list(store.recall.mentioned(mine)) == every
+        assert list(store.recall.mentioned(mine, [keys[2], keys[1], keys[2], 0])) == [
+            (keys[2], bob)
+        ]
+        assert list(store.recall.mentioned(mine, [])) == []
+        assert list(store.recall.mentioned(theirs, keys)) == []
+        assert list(store.recall.ties(mine)) == [
             Tie(ana, "knows", bob, 0), Tie(bob, "lives in", oslo, keys[1]),
         ]  # fmt: skip
-        (alone,) = store.names(theirs)
-        assert list(store.ties(theirs)) == [Tie(alone.number, "knows", alone.number, 0)]
+        (alone,) = store.recall.names(theirs)
+        assert list(store.recall.ties(theirs)) == [Tie(alone.number, "knows", alone.number, 0)]
         revise(store, records[0].id, state=State.ARCHIVED)
         revise(store, records[1].id, state=State.ARCHIVED)
-        assert list(store.mentioned(mine)) == [(keys[2], bob)]
-        assert list(store.ties(mine)) == [Tie(ana, "knows", bob, 0)]
+        assert list(store.recall.mentioned(mine)) == [(keys[2], bob)]
+        assert list(store.recall.ties(mine)) == [Tie(ana, "knows", bob, 0)]
 
     def test_the_feed_moves_with_what_is_known(self, store: Store) -> None:
         add(store, memory("x"), memory("y", user_id="u"))
         mine, theirs = partition_of(store), partition_of(store, user_id="u")
-        start, other = store.position(mine), store.position(theirs)
-        store.know("t", [ANA])
-        assert [change.key for change in store.changes(mine, start, 9)] == [0]
-        assert store.position(mine) > start
-        assert store.position(theirs) == other
-        assert len(list(store.traits(mine, [0]))) == 0
-        assert store.records(mine, [0]) == {}
+        start, other = store.recall.position(mine), store.recall.position(theirs)
+        store.knowledge.know("t", [ANA])
+        assert [change.key for change in store.recall.changes(mine, start, 9)] == [0]
+        assert store.recall.position(mine) > start
+        assert store.recall.position(theirs) == other
+        assert len(list(store.recall.traits(mine, [0]))) == 0
+        assert store.recall.records(mine, [0]) == {}
 
     def test_what_is_scanned_can_be_known_elsewhere(self, store: Store) -> None:
         una = entity("Una", user_id="u", given=True)
         records = add(store, *[memory(f"m{n}", user_id="u", session_id="s") for n in range(3)])
-        store.know(
+        store.knowledge.know(
             "t",
             [una, entity("Rome", user_id="u"), ANA],
             [claim(una, "knows", una, memory=records[0].id), claim(ANA, "is", "x"),
-             claim(una, "is", "y", memory=records[1].id, began=When(start=NOW))],
+             claim(una, "is", "y", memory=records[1].id, began=Timespan(start=NOW))],
             [mention(record, una) for record in records],
         )  # fmt: skip
         revise(store, records[1].id, state=State.ARCHIVED, at=NOW + HOUR)
-        before = list(store.scan_knowledge("t"))
+        before = list(store.knowledge.scan("t"))
         sorts = {Entity: 0, Claim: 1, Mention: 2}
         assert [sorts[type(one)] for one in before] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
         assert [one.rested_at for one in before if isinstance(one, Claim)][1:] == [None, NOW + HOUR]
-        store.forget_knowledge(EVERY)
-        assert list(store.scan_knowledge("t")) == []
-        store.know(
+        store.knowledge.forget(EVERY)
+        assert list(store.knowledge.scan("t")) == []
+        store.knowledge.know(
             "t",
             [one for one in before if isinstance(one, Entity)],
             [one for one in before if isinstance(one, Claim)],
             [one for one in before if isinstance(one, Mention)],
         )
-        assert list(store.scan_knowledge("t")) == before
-        assert list(store.scan_knowledge("nobody")) == []
+        assert list(store.knowledge.scan("t")) == before
+        assert list(store.knowledge.scan("nobody")) == []
         assert healthy(store)
 
     def test_long_scans_leave_nothing_out(self, store: Store) -> None:
         people = [entity(f"p{n}") for n in range(1100)]
         said = [claim(one, "knows", people[0]) for one in people]
         record = add(store, memory("x"))[0]
-        store.know("t", people, said, [mention(record, one) for one in people])
-        assert len(list(store.scan_knowledge("t"))) == 3300
-        assert len(list(store.names(partition_of(store)))) == 1100
-        assert len(store.claims(EVERY)) == 1000
+        store.knowledge.know("t", people, said, [mention(record, one) for one in people])
+        assert len(list(store.knowledge.scan("t"))) == 3300
+        assert len(list(store.recall.names(partition_of(store)))) == 1100
+        assert len(store.knowledge.claims(EVERY)) == 1000
 
     def test_stats_count_what_is_known(self, store: Store) -> None:
         stated(store, claim(ANA, "knows", BOB), claim(ANA, "is", "x"))
         una = entity("Una", user_id="u")
-        store.know("t", [una], [claim(una, "is", "x")])
-        store.know("other", [ANA])
-        stats = store.stats("t")
+        store.knowledge.know("t", [una], [claim(una, "is", "x")])
+        store.knowledge.know("other", [ANA])
+        stats = store.upkeep.stats("t")
         assert (stats.entities, stats.claims) == (4, 3)
-        stats = store.stats("nobody")
+        stats = store.upkeep.stats("nobody")
         assert (stats.entities, stats.claims) == (0, 0)
-        assert store.tenants() == ["other", "t"]
+        assert store.upkeep.tenants() == ["other", "t"]
 
     def test_knowledge_survives_compaction(self, store: Store) -> None:
         said = [claim(ANA, "is", f"{n} " * 500) for n in range(40)]
         stated(store, *said)
-        store.unknow("t", [one.id for one in said[::2]])
-        before = list(store.scan_knowledge("t"))
-        store.compact()
-        assert list(store.scan_knowledge("t")) == before
+        store.knowledge.unknow("t", [one.id for one in said[::2]])
+        before = list(store.knowledge.scan("t"))
+        store.upkeep.compact()
+        assert list(store.knowledge.scan("t")) == before
         assert len(before) == 3 + 20
         assert healthy(store)

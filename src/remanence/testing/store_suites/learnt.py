@@ -11,31 +11,29 @@ import pytest
 from remanence.errors import Conflict, InvalidInput, NotFound
 from remanence.model.knowledge import Claim, Learnt
 from remanence.model.memory import MemoryRecord, State
+from remanence.model.ports.store import Store
 from remanence.model.scope import Reach
 from remanence.model.write import Insert, Receipt, Remove, Revise
-from remanence.ports.store import Store
 from remanence.testing.store_suites.making import (
-    NOW,
-    Reopen,
-    add,
-    healthy,
-    memory,
-    new_id,
-    partition_of,
-    revise,
-    write,
-)
-from remanence.testing.store_suites.saying import (
     ANA,
     BOB,
     EVERY,
+    NOW,
     OSLO,
+    Reopen,
+    add,
     claim,
     entity,
     found,
+    healthy,
+    memory,
     mention,
     named,
+    new_id,
+    partition_of,
+    revise,
     values,
+    write,
 )
 
 HOUR = timedelta(hours=1)
@@ -65,10 +63,12 @@ class LearntSuite:
         one = found(record, said, names=(ANA, OSLO, BOB))
         write(store, Insert(record=record), learnt=(one,))
         store = reopen(store)
-        assert store.claims(EVERY, memories=[record.id]) == [said]
-        assert store.entities(EVERY) == [ANA, BOB, OSLO]
-        assert store.mention_counts(EVERY) == dict.fromkeys((ANA.id, BOB.id, OSLO.id), 1)
-        assert store.mentions(Reach(tenant="t", agent_id="a"), [BOB.id]) == [mention(record, BOB)]
+        assert store.knowledge.claims(EVERY, memories=[record.id]) == [said]
+        assert store.knowledge.entities(EVERY) == [ANA, BOB, OSLO]
+        assert store.knowledge.mention_counts(EVERY) == dict.fromkeys((ANA.id, BOB.id, OSLO.id), 1)
+        assert store.knowledge.mentions(Reach(tenant="t", agent_id="a"), [BOB.id]) == [
+            mention(record, BOB)
+        ]
         assert healthy(store)
 
     def test_a_batch_of_many_memories_learns_of_all(self, store: Store) -> None:
@@ -79,11 +79,11 @@ class LearntSuite:
             said = [claim(ana, f"knows {at}", who, memory=record.id) for at in range(3)]
             told.append(found(record, *said, names=(ana, who)))
         write(store, *[Insert(record=record) for record in records], learnt=tuple(told))
-        assert len(store.entities(EVERY)) == 2 + 20
-        assert len(store.claims(EVERY)) == 600
-        assert sum(store.mention_counts(EVERY).values()) == 400
+        assert len(store.knowledge.entities(EVERY)) == 2 + 20
+        assert len(store.knowledge.claims(EVERY)) == 600
+        assert sum(store.knowledge.mention_counts(EVERY).values()) == 400
         write(store, *[Remove(id=record.id) for record in records])
-        assert list(store.scan_knowledge("t")) == []
+        assert list(store.knowledge.scan("t")) == []
         assert healthy(store)
 
     def test_memories_that_are_not_there_are_passed_over(self, store: Store) -> None:
@@ -99,93 +99,96 @@ class LearntSuite:
             ),
         )
         assert named(store) == ["Bob"]
-        assert list(store.scan_knowledge("other")) == []
+        assert list(store.knowledge.scan("other")) == []
 
     def test_a_new_text_retires_what_the_former_said(self, store: Store) -> None:
         record = learnt(store, "x", claim(ANA, "lives in", OSLO), names=(ANA, OSLO))
         rome = entity("Rome")
         new = claim(ANA, "lives in", rome, memory=record.id, recorded_at=NOW + HOUR)
         write(store, edit("y", record), learnt=(found(record, new, names=(ANA, rome)),))
-        former, later = store.claims(EVERY)
+        former, later = store.knowledge.claims(EVERY)
         assert (former.value, former.retired_at) == ("Oslo", NOW + HOUR)
         assert later == new
-        assert store.mention_counts(EVERY) == {ANA.id: 1, rome.id: 1}
+        assert store.knowledge.mention_counts(EVERY) == {ANA.id: 1, rome.id: 1}
         assert named(store) == ["Ana", "Oslo", "Rome"]
         write(store, edit("z", record, 2), learnt=(found(record),))
-        assert [one.retired_at for one in store.claims(EVERY)] == [NOW + HOUR, NOW + 2 * HOUR]
-        assert store.mention_counts(EVERY) == {}
+        assert [one.retired_at for one in store.knowledge.claims(EVERY)] == [
+            NOW + HOUR,
+            NOW + 2 * HOUR,
+        ]
+        assert store.knowledge.mention_counts(EVERY) == {}
         write(store, Remove(id=record.id))
-        assert list(store.scan_knowledge("t")) == []
+        assert list(store.knowledge.scan("t")) == []
         assert healthy(store)
 
     def test_a_text_without_news_of_it_keeps_what_was_found(self, store: Store) -> None:
         record = learnt(store, "x", claim(ANA, "is", "x"))
-        before = list(store.scan_knowledge("t"))
+        before = list(store.knowledge.scan("t"))
         revise(store, record.id, text="y")
-        assert list(store.scan_knowledge("t")) == before
+        assert list(store.knowledge.scan("t")) == before
 
     def test_a_claim_found_again_takes_its_own_place(self, store: Store) -> None:
         record = learnt(store, "x", claim(ANA, "is", "x"))
-        (one,) = store.claims(EVERY)
+        (one,) = store.knowledge.claims(EVERY)
         write(store, edit("y", record), learnt=(found(record, names=(ANA,)),))
         again = replace(one, recorded_at=NOW + 2 * HOUR)
         write(store, edit("x", record, 2), learnt=(found(record, again, names=(ANA,)),))
-        assert store.claims(EVERY) == [again]
+        assert store.knowledge.claims(EVERY) == [again]
         assert healthy(store)
 
     def test_a_text_read_afresh_leaves_nothing_of_the_former_reading(self, store: Store) -> None:
         record = learnt(store, "x", claim(ANA, "knows", BOB), names=(ANA, BOB, OSLO))
         learnt(store, "y", names=(OSLO,))
         partition = partition_of(store)
-        before = store.position(partition)
+        before = store.recall.position(partition)
         better = claim(ANA, "is", "x", memory=record.id)
         write(store, learnt=(found(record, better, names=(ANA,), afresh=True),))
-        assert store.claims(EVERY) == [better]
+        assert store.knowledge.claims(EVERY) == [better]
         assert named(store) == ["Ana", "Oslo"]
-        assert store.mention_counts(EVERY) == {ANA.id: 1, OSLO.id: 1}
-        assert store.position(partition) > before
+        assert store.knowledge.mention_counts(EVERY) == {ANA.id: 1, OSLO.id: 1}
+        assert store.recall.position(partition) > before
         write(store, learnt=(found(record, afresh=True),))
         assert named(store) == ["Oslo"]
         assert healthy(store)
 
     def test_a_text_read_afresh_keeps_what_its_former_texts_said(self, store: Store) -> None:
         record = learnt(store, "x", claim(ANA, "is", "x"), claim(ANA, "is", "y"))
-        one, two = store.claims(EVERY)
+        one, two = store.knowledge.claims(EVERY)
         write(store, edit("z", record), learnt=(found(record, names=(ANA,)),))
         write(store, learnt=(found(record, names=(ANA,), afresh=True),))
-        assert [one.retired_at for one in store.claims(EVERY)] == [NOW + HOUR] * 2
+        assert [one.retired_at for one in store.knowledge.claims(EVERY)] == [NOW + HOUR] * 2
         again = replace(two, recorded_at=NOW + HOUR)
         write(store, learnt=(found(record, again, names=(ANA,), afresh=True),))
-        assert store.claims(EVERY) == [replace(one, retired_at=NOW + HOUR), again]
+        assert store.knowledge.claims(EVERY) == [replace(one, retired_at=NOW + HOUR), again]
         assert healthy(store)
 
     def test_no_reading_touches_what_a_caller_stated_of_a_memory(self, store: Store) -> None:
         record = learnt(store, "x", claim(ANA, "is", "found"))
         stated = claim(ANA, "knows", BOB, memory=record.id, origin="caller")
-        store.know("t", [BOB], [stated])
+        store.knowledge.know("t", [BOB], [stated])
         write(store, edit("y", record), learnt=(found(record, names=(OSLO,)),))
-        former, kept = store.claims(EVERY)
+        former, kept = store.knowledge.claims(EVERY)
         assert former.retired_at == NOW + HOUR
         assert kept == stated
         named_so = replace(stated, value="other", origin="rules")
         write(store, edit("z", record, 2), learnt=(found(record, named_so, names=(OSLO,)),))
         write(store, learnt=(found(record, afresh=True),))
         write(store, learnt=(found(record, named_so, afresh=True),))
-        assert store.claims(EVERY) == [former, stated]
+        assert store.knowledge.claims(EVERY) == [former, stated]
         assert named(store) == ["Ana", "Bob"]
         assert healthy(store)
 
     def test_what_a_caller_stated_of_a_memory_rests_and_goes_with_it(self, store: Store) -> None:
         record = learnt(store, "x", names=(ANA,))
         stated = claim(ANA, "knows", BOB, memory=record.id, origin="caller")
-        store.know("t", [BOB], [stated])
+        store.knowledge.know("t", [BOB], [stated])
         revise(store, record.id, state=State.ARCHIVED, at=NOW + HOUR)
-        assert [one.rested_at for one in store.claims(EVERY)] == [NOW + HOUR]
+        assert [one.rested_at for one in store.knowledge.claims(EVERY)] == [NOW + HOUR]
         write(store, learnt=(found(record),))
         revise(store, record.id, state=State.ACTIVE, at=NOW + 2 * HOUR)
-        assert store.claims(EVERY) == [stated]
+        assert store.knowledge.claims(EVERY) == [stated]
         write(store, Remove(id=record.id))
-        assert list(store.scan_knowledge("t")) == []
+        assert list(store.knowledge.scan("t")) == []
         assert healthy(store)
 
     def test_the_last_reading_of_a_memory_counts(self, store: Store) -> None:
@@ -198,40 +201,40 @@ class LearntSuite:
     def test_what_a_memory_says_rests_with_it(self, store: Store, state: State) -> None:
         record = learnt(store, "x", claim(ANA, "knows", BOB), names=(ANA, BOB))
         stated = claim(ANA, "is", "x", recorded_at=NOW + HOUR)
-        store.know("t", [], [stated])
-        before = list(store.scan_knowledge("t"))
+        store.knowledge.know("t", [], [stated])
+        before = list(store.knowledge.scan("t"))
         revise(store, record.id, state=state, at=NOW + HOUR)
-        assert [one.rested_at for one in store.claims(EVERY)] == [NOW + HOUR, None]
-        assert store.mentions(EVERY, [ANA.id, BOB.id]) == []
-        assert store.mention_counts(EVERY) == {}
+        assert [one.rested_at for one in store.knowledge.claims(EVERY)] == [NOW + HOUR, None]
+        assert store.knowledge.mentions(EVERY, [ANA.id, BOB.id]) == []
+        assert store.knowledge.mention_counts(EVERY) == {}
         assert named(store) == ["Ana", "Bob"]
         assert healthy(store)
         revise(store, record.id, state=State.ARCHIVED, importance=0.9, at=NOW + 2 * HOUR)
-        assert [one.rested_at for one in store.claims(EVERY)] == [NOW + HOUR, None]
+        assert [one.rested_at for one in store.knowledge.claims(EVERY)] == [NOW + HOUR, None]
         revise(store, record.id, state=State.ACTIVE, at=NOW + 3 * HOUR)
-        assert list(store.scan_knowledge("t")) == before
-        assert store.mention_counts(EVERY) == {ANA.id: 1, BOB.id: 1}
+        assert list(store.knowledge.scan("t")) == before
+        assert store.knowledge.mention_counts(EVERY) == {ANA.id: 1, BOB.id: 1}
         assert healthy(store)
 
     def test_what_a_merged_memory_says_stays_evidence(self, store: Store, reopen: Reopen) -> None:
         kept = learnt(store, "x", claim(ANA, "in", OSLO), names=(ANA, OSLO))
         record = learnt(store, "y", claim(ANA, "in", OSLO), names=(ANA, BOB))
-        before = list(store.scan_knowledge("t"))
+        before = list(store.knowledge.scan("t"))
         into = {"state": State.ARCHIVED, "superseded_by": kept.id}
         revise(store, record.id, **into, at=NOW + HOUR)
-        assert [one.rested_at for one in store.claims(EVERY)] == [None, None]
-        assert len(list(store.ties(partition_of(store)))) == 2
-        assert store.mention_counts(EVERY) == {ANA.id: 1, OSLO.id: 1}
+        assert [one.rested_at for one in store.knowledge.claims(EVERY)] == [None, None]
+        assert len(list(store.recall.ties(partition_of(store)))) == 2
+        assert store.knowledge.mention_counts(EVERY) == {ANA.id: 1, OSLO.id: 1}
         revise(store, record.id, importance=0.9, at=NOW + 2 * HOUR)
-        assert [one.rested_at for one in store.claims(EVERY)] == [None, None]
+        assert [one.rested_at for one in store.knowledge.claims(EVERY)] == [None, None]
         store = reopen(store)
         assert healthy(store)
         revise(store, record.id, state=State.ACTIVE, superseded_by=None, at=NOW + 3 * HOUR)
-        assert list(store.scan_knowledge("t")) == before
-        assert store.mention_counts(EVERY) == {ANA.id: 2, BOB.id: 1, OSLO.id: 1}
+        assert list(store.knowledge.scan("t")) == before
+        assert store.knowledge.mention_counts(EVERY) == {ANA.id: 2, BOB.id: 1, OSLO.id: 1}
         revise(store, record.id, **into)
         write(store, Remove(id=record.id))
-        assert len(store.claims(EVERY)) == 1
+        assert len(store.knowledge.claims(EVERY)) == 1
         assert named(store) == ["Ana", "Oslo"]
         assert healthy(store)
 
@@ -243,7 +246,7 @@ class LearntSuite:
         record = learnt(store, "y", claim(ANA, "is", "x"))
         revise(store, record.id, state=State.ARCHIVED, superseded_by=kept.id, at=NOW + HOUR)
         revise(store, record.id, **parted, at=NOW + 2 * HOUR)
-        assert [one.rested_at for one in store.claims(EVERY)] == [NOW + 2 * HOUR]
+        assert [one.rested_at for one in store.knowledge.claims(EVERY)] == [NOW + 2 * HOUR]
         assert healthy(store)
 
     def test_what_is_found_in_a_merged_memory_is_evidence(self, store: Store) -> None:
@@ -251,23 +254,23 @@ class LearntSuite:
         merged = {"state": State.ARCHIVED, "superseded_by": heir, "updated_at": at}
         record = learnt(store, "x", claim(ANA, "is", "x", rested_at=at), **merged)
         stated = claim(ANA, "is", "y", memory=record.id, rested_at=at)
-        store.know("t", [], [stated])
-        assert [one.rested_at for one in store.claims(EVERY)] == [None, None]
+        store.knowledge.know("t", [], [stated])
+        assert [one.rested_at for one in store.knowledge.claims(EVERY)] == [None, None]
         assert healthy(store)
 
     def test_what_is_found_in_a_resting_memory_rests(self, store: Store) -> None:
         at = NOW + HOUR
         record = learnt(store, "x", claim(ANA, "is", "x"), state=State.ARCHIVED, updated_at=at)
-        (one,) = store.claims(EVERY)
+        (one,) = store.knowledge.claims(EVERY)
         assert one.rested_at == at
-        assert store.mention_counts(EVERY) == {}
+        assert store.knowledge.mention_counts(EVERY) == {}
         awake = replace(one, id=str(new_id()), rested_at=None)
-        store.know("t", [], [awake])
-        assert [one.rested_at for one in store.claims(EVERY)] == [at, at]
+        store.knowledge.know("t", [], [awake])
+        assert [one.rested_at for one in store.knowledge.claims(EVERY)] == [at, at]
         revise(store, record.id, state=State.ACTIVE)
-        assert [one.rested_at for one in store.claims(EVERY)] == [None, None]
-        store.know("t", [], [replace(one, id=str(new_id()))])
-        assert [one.rested_at for one in store.claims(EVERY)] == [None] * 3
+        assert [one.rested_at for one in store.knowledge.claims(EVERY)] == [None, None]
+        store.knowledge.know("t", [], [replace(one, id=str(new_id()))])
+        assert [one.rested_at for one in store.knowledge.claims(EVERY)] == [None] * 3
         assert healthy(store)
 
     def test_what_only_a_removed_memory_spoke_of_goes_with_it(self, store: Store) -> None:
@@ -275,23 +278,25 @@ class LearntSuite:
         gone = learnt(store, "x", claim(ANA, "knows", BOB), claim(cy, "in", OSLO),
                       names=(ANA, BOB, OSLO, cy, dee, eve))  # fmt: skip
         kept = learnt(store, "y", claim(BOB, "is", "x"), names=(BOB, OSLO))
-        store.know("t", [], [claim(eve, "knows", ANA)])
+        store.knowledge.know("t", [], [claim(eve, "knows", ANA)])
         write(store, Remove(id=gone.id))
         assert named(store) == ["Ana", "Bob", "Eve", "Oslo"]
         assert values(store) == ["x", "Ana"]
-        assert store.mention_counts(EVERY) == {BOB.id: 1, OSLO.id: 1}
+        assert store.knowledge.mention_counts(EVERY) == {BOB.id: 1, OSLO.id: 1}
         write(store, Remove(id=kept.id))
         assert named(store) == ["Ana", "Eve"]
-        assert store.unknow("t", [one.id for one in store.claims(EVERY)]) == 2
+        assert store.knowledge.unknow("t", [one.id for one in store.knowledge.claims(EVERY)]) == 2
         assert named(store) == ["Eve"]
         assert healthy(store)
 
     def test_an_entity_goes_from_one_memory_to_another_in_one_batch(self, store: Store) -> None:
         gone = learnt(store, "x", names=(ANA, BOB))
-        before = [one.number for one in store.names(partition_of(store)) if one.name == "Ana"]
+        before = [
+            one.number for one in store.recall.names(partition_of(store)) if one.name == "Ana"
+        ]
         new = memory("y")
         write(store, Remove(id=gone.id), Insert(record=new), learnt=(found(new, names=(ANA,)),))
-        after = [one.number for one in store.names(partition_of(store))]
+        after = [one.number for one in store.recall.names(partition_of(store))]
         assert after == before
         assert named(store) == ["Ana"]
         write(store, Remove(id=new.id), learnt=(found(new, names=(ANA,)),))
@@ -307,17 +312,17 @@ class LearntSuite:
         receipt = Receipt(key="k", digest=b"d")
         record = memory("x")
         write(store, Insert(record=record), receipt=receipt, learnt=(found(record, names=(ANA,)),))
-        position = store.position(partition_of(store))
+        position = store.recall.position(partition_of(store))
         again = found(record, claim(BOB, "is", "x", memory=record.id), names=(BOB,))
         done = write(store, Insert(record=record), receipt=receipt, learnt=(again,))
         assert done.repeated
         assert named(store) == ["Ana"]
         assert values(store) == []
-        assert store.position(partition_of(store)) == position
+        assert store.recall.position(partition_of(store)) == position
 
     def test_a_failed_batch_leaves_nothing(self, store: Store) -> None:
         record = learnt(store, "x", claim(ANA, "is", "x"))
-        before = list(store.scan_knowledge("t"))
+        before = list(store.knowledge.scan("t"))
         new = memory("y")
         lost = claim(OSLO, "is", "x", memory=new.id)
         wrong = [
@@ -335,14 +340,14 @@ class LearntSuite:
             )
         with pytest.raises(NotFound):
             write(store, Remove(id=record.id), Remove(id=str(new_id())))
-        assert list(store.scan_knowledge("t")) == before
-        assert store.get("t", [new.id]) == []
+        assert list(store.knowledge.scan("t")) == before
+        assert store.archive.get("t", [new.id]) == []
         assert healthy(store)
 
     def test_what_is_found_belongs_to_the_memory_and_its_user(self, store: Store) -> None:
         record, other = add(store, memory("x", user_id="u"), memory("y", user_id="u"))
         una, ana = entity("Una", user_id="u"), entity("Ana")
-        store.know("t", [ana])
+        store.knowledge.know("t", [ana])
         wrong = [
             found(record, names=(ana,)),
             found(record, claim(ana, "is", "x", memory=record.id)),

@@ -12,13 +12,12 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 
 from remanence.errors import Conflict
 from remanence.model.document import Address, Discard, Document, Edition, Put, Shelf
-from remanence.model.filter import parse_filter
+from remanence.model.filter import parse_filter, satisfies
 from remanence.model.memory import Kind, MemoryRecord, State
-from remanence.model.satisfying import satisfies
+from remanence.model.ports.store import Store
 from remanence.model.scope import Reach
 from remanence.model.tier import TextCodec, Tier
 from remanence.model.write import Insert, Remove, Revise
-from remanence.ports.store import Store
 from remanence.testing.store_suites.making import (
     FINGERPRINT,
     LONG,
@@ -150,7 +149,7 @@ class StoreMachine(RuleBasedStateMachine):
         new = replace(old, **changes, updated_at=at, version=old.version + 1)
         assert write(self.store, action, tenant=old.tenant).records == (new,)
         self.model[id] = new
-        assert len(self.store.history(old.tenant, id)) == new.version
+        assert len(self.store.archive.history(old.tenant, id)) == new.version
 
     @rule(id=consumes(ids))
     def remove(self, id: str) -> None:
@@ -160,14 +159,14 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(id=ids)
     def use(self, id: str) -> None:
         old = self.model[id]
-        self.store.note_uses(old.tenant, [(id, NOW)])
+        self.store.archive.note_uses(old.tenant, [(id, NOW)])
         self.model[id] = replace(old, uses=old.uses + 1, used_at=NOW)
 
     @rule(a=ids, b=ids, strength=st.sampled_from([0.1, 0.9]))
     def associate(self, a: str, b: str, strength: float) -> None:
         source, target = self.model[a], self.model[b]
         if source.tenant == target.tenant:
-            self.store.associate(source.tenant, link(source, target, strength))
+            self.store.links.associate(source.tenant, link(source, target, strength))
             self.links[a, b] = strength
 
     @rule(
@@ -201,7 +200,7 @@ class StoreMachine(RuleBasedStateMachine):
         )
         if off:
             with pytest.raises(Conflict):
-                self.store.put(tenant, [asked])
+                self.store.documents.put(tenant, [asked])
             return
         new = Document(
             address=address,
@@ -211,7 +210,7 @@ class StoreMachine(RuleBasedStateMachine):
             updated_at=at,
             expires_at=asked.expires_at,
         )
-        assert self.store.put(tenant, [asked]) == [new]
+        assert self.store.documents.put(tenant, [asked]) == [new]
         self.documents[tenant, address] = new
         if keep:
             edition = Edition(version=new.version, verb="put", at=at, value=value)
@@ -219,7 +218,9 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(tenant=st.sampled_from(TENANTS), some=st.lists(addresses, max_size=3))
     def discard(self, tenant: str, some: list[Address]) -> None:
-        assert self.store.put(tenant, [Discard(address=address) for address in some]) == []
+        assert (
+            self.store.documents.put(tenant, [Discard(address=address) for address in some]) == []
+        )
         for address in some:
             self.documents.pop((tenant, address), None)
             self.editions.pop((tenant, address), None)
@@ -232,7 +233,7 @@ class StoreMachine(RuleBasedStateMachine):
             for (of, address), document in self.documents.items()
             if of == tenant and address.shelf == shelf and not document.alive(now)
         }
-        found = self.store.expire(tenant, shelf, now)
+        found = self.store.documents.expire(tenant, shelf, now)
         assert {address: gone[address] for address in found} == gone
         assert [gone[address] for address in found] == sorted(filter(None, gone.values()))
         for address in found:
@@ -243,7 +244,7 @@ class StoreMachine(RuleBasedStateMachine):
     def read_shelf(self, tenant: str, user: str | None, shelf: Shelf) -> None:
         all_users = user == "all"
         reach = Reach(tenant=tenant, user_id=None if all_users else user, all_users=all_users)
-        found = self.store.shelved(reach, shelf)
+        found = self.store.documents.shelved(reach, shelf)
         wanted = {
             address: document
             for (of, address), document in self.documents.items()
@@ -255,10 +256,10 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(tenant=st.sampled_from(TENANTS), limit=st.integers(1, 4))
     def embed(self, tenant: str, limit: int) -> None:
-        waiting = self.store.unembedded(tenant, FINGERPRINT, limit)
+        waiting = self.store.vectors.unembedded(tenant, FINGERPRINT, limit)
         assert all(record.tenant == tenant for _, record in waiting)
         made = [(key, record.text, pieces(1)) for key, record in waiting]
-        assert self.store.put_pieces(tenant, made) == len(waiting)
+        assert self.store.vectors.put(tenant, made) == len(waiting)
 
     @rule(
         tenant=st.sampled_from(TENANTS),
@@ -268,9 +269,9 @@ class StoreMachine(RuleBasedStateMachine):
     def pack(self, tenant: str, tier: Tier, codec: TextCodec) -> None:
         reach = Reach(tenant=tenant, all_users=True)
         if tier is Tier.HOT:
-            self.store.unpack(reach)
+            self.store.tiers.unpack(reach)
         else:
-            self.store.pack(reach, tier, before=NOW + 1000 * SECOND, codec=codec)
+            self.store.tiers.pack(reach, tier, before=NOW + 1000 * SECOND, codec=codec)
 
     @rule(tenant=st.sampled_from(TENANTS), user=st.sampled_from((*USERS, "all")), given=filters)
     def find(self, tenant: str, user: str | None, given: dict[str, Any]) -> None:
@@ -284,9 +285,9 @@ class StoreMachine(RuleBasedStateMachine):
             and (all_users or record.user_id == user)
             and satisfies(record, where)
         }
-        found = self.store.find(reach, where, limit=10_000)
+        found = self.store.archive.find(reach, where, limit=10_000)
         assert {record.id: record for record in found} == wanted
-        assert self.store.count(reach, where) == len(wanted)
+        assert self.store.archive.count(reach, where) == len(wanted)
 
     @rule(tenant=st.sampled_from(TENANTS), user=st.sampled_from(USERS))
     def read_words(self, tenant: str, user: str | None) -> None:
@@ -295,33 +296,33 @@ class StoreMachine(RuleBasedStateMachine):
             if (record.tenant, record.user_id) == (tenant, user):
                 for term in wanted:
                     wanted[term] += [record.id] * record.text.split().count(term)
-        for partition in self.store.partitions(Reach(tenant=tenant, user_id=user)):
+        for partition in self.store.recall.partitions(Reach(tenant=tenant, user_id=user)):
             found = postings(self.store, list(wanted), partition)
             for keys, ids in zip(found, wanted.values(), strict=True):
-                records = self.store.records(partition, keys.tolist())
+                records = self.store.recall.records(partition, keys.tolist())
                 assert sorted(records[key].id for key in keys.tolist()) == sorted(ids)
 
     @invariant()
     def everything_is_there(self) -> None:
         for tenant in TENANTS:
             mine = [record for record in self.model.values() if record.tenant == tenant]
-            assert self.store.get(tenant, [record.id for record in mine]) == mine
-            assert self.store.count(Reach(tenant=tenant, all_users=True)) == len(mine)
+            assert self.store.archive.get(tenant, [record.id for record in mine]) == mine
+            assert self.store.archive.count(Reach(tenant=tenant, all_users=True)) == len(mine)
 
     @invariant()
     def every_document_is_there(self) -> None:
         for tenant in TENANTS:
             mine = {at: one for (of, at), one in self.documents.items() if of == tenant}
-            assert self.store.documents(tenant, list(mine)) == list(mine.values())
+            assert self.store.documents.get(tenant, list(mine)) == list(mine.values())
 
     def teardown(self) -> None:
         for tenant in TENANTS:
-            for document, editions in self.store.scan_documents(tenant):
+            for document, editions in self.store.documents.scan(tenant):
                 at = tenant, document.address
                 assert self.documents.pop(at) == document
                 assert self.editions.get(at, []) == list(editions)
         assert self.documents == {}
-        links = [one for tenant in TENANTS for one in self.store.links(tenant)]
+        links = [one for tenant in TENANTS for one in self.store.links.scan(tenant)]
         assert {(one.source, one.target): one.strength for one in links} == self.links
         assert healthy(self.store)
         self.store.close()

@@ -11,8 +11,8 @@ import pytest
 
 from remanence.errors import Conflict, InvalidInput
 from remanence.model.document import Address, Discard, Document, Edition, Put, Shelf
+from remanence.model.ports.store import Store
 from remanence.model.scope import Reach
-from remanence.ports.store import Store
 from remanence.testing.store_suites.documents import SECOND, names, one
 from remanence.testing.store_suites.making import NOW, block, healthy, put
 
@@ -27,11 +27,11 @@ class ShelfSuite:
         put(store, block("c"), at=NOW + 9 * SECOND)
         put(store, Address(shelf=Shelf.SESSION, name="elsewhere"), at=NOW + 10 * SECOND)
         reach = Reach(tenant="t")
-        assert names(store.shelved(reach, Shelf.BLOCK)) == ["c", "b", "a", "x"]
-        assert names(store.shelved(reach, Shelf.BLOCK, limit=2, offset=1)) == ["b", "a"]
-        assert names(store.shelved(reach, Shelf.SESSION)) == ["elsewhere"]
-        assert store.shelved(reach, Shelf.SNAPSHOT) == []
-        assert store.shelved(Reach(tenant="nobody"), Shelf.BLOCK) == []
+        assert names(store.documents.shelved(reach, Shelf.BLOCK)) == ["c", "b", "a", "x"]
+        assert names(store.documents.shelved(reach, Shelf.BLOCK, limit=2, offset=1)) == ["b", "a"]
+        assert names(store.documents.shelved(reach, Shelf.SESSION)) == ["elsewhere"]
+        assert store.documents.shelved(reach, Shelf.SNAPSHOT) == []
+        assert store.documents.shelved(Reach(tenant="nobody"), Shelf.BLOCK) == []
 
     def test_ties_on_a_shelf_are_ordered_by_address(self, store: Store) -> None:
         owners = [(None, None, None), (None, None, "a"), (None, "s", None), ("u", None, None)]
@@ -41,7 +41,7 @@ class ShelfSuite:
             for user, session, agent in owners
             for name in ("B", "a", "ä")
         ]  # fmt: skip
-        assert store.shelved(Reach(tenant="t", all_users=True), Shelf.BLOCK) == made
+        assert store.documents.shelved(Reach(tenant="t", all_users=True), Shelf.BLOCK) == made
 
     def test_reach_says_whose_documents_are_seen(self, store: Store) -> None:
         for user in (None, "a", "b"):
@@ -71,7 +71,7 @@ class ShelfSuite:
             Reach(tenant="u", all_users=True): 0,
         }
         for reach, count in reaches.items():
-            found = store.shelved(reach, Shelf.WORKING)
+            found = store.documents.shelved(reach, Shelf.WORKING)
             assert len(found) == count, reach
             for document in found:
                 address = document.address
@@ -94,9 +94,9 @@ class ShelfSuite:
             (replace(own, agent_id="x"), ["y"], []),
         ]
         for reach, agents, wanted in asked:
-            assert names(store.shelved(reach, Shelf.BLOCK, agents=agents)) == wanted
-        assert len(store.shelved(own, Shelf.BLOCK, agents=None)) == 4
-        paged = store.shelved(shared, Shelf.BLOCK, agents=[None, "x"], limit=2, offset=1)
+            assert names(store.documents.shelved(reach, Shelf.BLOCK, agents=agents)) == wanted
+        assert len(store.documents.shelved(own, Shelf.BLOCK, agents=None)) == 4
+        paged = store.documents.shelved(shared, Shelf.BLOCK, agents=[None, "x"], limit=2, offset=1)
         assert names(paged) == ["None", "x"]
 
     def test_documents_expire_at_their_moment(self, store: Store) -> None:
@@ -106,12 +106,15 @@ class ShelfSuite:
             put(store, _session(name), expires_at=moment, keep=True)
         put(store, _session("forever"))
         put(store, block("other"), expires_at=NOW - SECOND)
-        assert store.expire("t", Shelf.SESSION, NOW - SECOND) == []
-        assert store.expire("t", Shelf.SESSION, NOW) == [_session("early"), _session("now")]
-        assert store.expire("t", Shelf.SESSION, NOW) == []
-        left = names(store.shelved(Reach(tenant="t"), Shelf.SESSION))
+        assert store.documents.expire("t", Shelf.SESSION, NOW - SECOND) == []
+        assert store.documents.expire("t", Shelf.SESSION, NOW) == [
+            _session("early"),
+            _session("now"),
+        ]
+        assert store.documents.expire("t", Shelf.SESSION, NOW) == []
+        left = names(store.documents.shelved(Reach(tenant="t"), Shelf.SESSION))
         assert sorted(left) == ["forever", "late"]
-        assert store.editions("t", _session("early")) == []
+        assert store.documents.editions("t", _session("early")) == []
         assert one(store, block("other")) is not None
         assert healthy(store)
 
@@ -121,11 +124,18 @@ class ShelfSuite:
                 put(store, _session(f"{name}{seconds}"), expires_at=NOW - seconds * SECOND)
         put(store, _session("a3"), expires_at=NOW + SECOND)
         put(store, _session("b3"), at=NOW, tenant="u", expires_at=NOW - SECOND)
-        assert [a.name for a in store.expire("t", Shelf.SESSION, NOW, limit=2)] == ["b3", "a2"]
-        assert [a.name for a in store.expire("t", Shelf.SESSION, NOW)] == ["b2", "a1", "b1"]
+        assert [a.name for a in store.documents.expire("t", Shelf.SESSION, NOW, limit=2)] == [
+            "b3",
+            "a2",
+        ]
+        assert [a.name for a in store.documents.expire("t", Shelf.SESSION, NOW)] == [
+            "b2",
+            "a1",
+            "b1",
+        ]
         put(store, _session("a3"))
-        assert store.expire("t", Shelf.SESSION, NOW + timedelta(days=9)) == []
-        assert store.expire("nobody", Shelf.SESSION, NOW) == []
+        assert store.documents.expire("t", Shelf.SESSION, NOW + timedelta(days=9)) == []
+        assert store.documents.expire("nobody", Shelf.SESSION, NOW) == []
         assert one(store, _session("b3"), "u") is not None
 
     def test_scan_and_adopt_make_a_true_copy(self, store: Store) -> None:
@@ -140,14 +150,14 @@ class ShelfSuite:
                 at = NOW + version * SECOND
                 ends = at + SECOND if number % 5 == 0 else None
                 put(store, address, {"v": version}, at=at, keep=version % 2 == 0, expires_at=ends)
-        found = list(store.scan_documents("t"))
+        found = list(store.documents.scan("t"))
         assert len(found) == 120
         assert found == sorted(found, key=lambda pair: _place(pair[0].address))
         for document, editions in found:
-            assert store.editions("t", document.address) == list(editions)
-        store.adopt("copy", found)
-        assert list(store.scan_documents("copy")) == found
-        assert list(store.scan_documents("nobody")) == []
+            assert store.documents.editions("t", document.address) == list(editions)
+        store.documents.adopt("copy", found)
+        assert list(store.documents.scan("copy")) == found
+        assert list(store.documents.scan("nobody")) == []
         assert healthy(store)
         again = put(store, found[0][0].address, {"more": 1}, tenant="copy")
         assert again.version == found[0][0].version + 1
@@ -161,11 +171,11 @@ class ShelfSuite:
         document = Document(
             address=address, value={"d": 1}, version=3, created_at=past, updated_at=past
         )
-        store.adopt("t", [(document, (edition,))])
-        assert list(store.scan_documents("t")) == [(document, (edition,))]
-        store.adopt("t", [(document, ())])
-        assert store.editions("t", address) == []
-        store.adopt("t", [])
+        store.documents.adopt("t", [(document, (edition,))])
+        assert list(store.documents.scan("t")) == [(document, (edition,))]
+        store.documents.adopt("t", [(document, ())])
+        assert store.documents.editions("t", address) == []
+        store.documents.adopt("t", [])
         assert one(store, address) == document
         assert healthy(store)
 
@@ -178,14 +188,14 @@ class ShelfSuite:
             {here.address: 1, new.address: 1},
         ):
             with pytest.raises(Conflict):
-                store.adopt("t", [(new, ()), (other, ())], expected)
+                store.documents.adopt("t", [(new, ()), (other, ())], expected)
             with pytest.raises(Conflict):
-                store.adopt("nobody", [(other, ())], {here.address: 1})
-        assert [document for document, _ in store.scan_documents("t")] == [here]
-        assert len(store.editions("t", here.address)) == 1
-        store.adopt("t", [(new, ()), (other, ())], {here.address: 1, new.address: 0})
-        assert store.documents("t", [here.address, new.address]) == [other, new]
-        store.adopt("t", [(here, ())], {new.address: 9})
+                store.documents.adopt("nobody", [(other, ())], {here.address: 1})
+        assert [document for document, _ in store.documents.scan("t")] == [here]
+        assert len(store.documents.editions("t", here.address)) == 1
+        store.documents.adopt("t", [(new, ()), (other, ())], {here.address: 1, new.address: 0})
+        assert store.documents.get("t", [here.address, new.address]) == [other, new]
+        store.documents.adopt("t", [(here, ())], {new.address: 9})
         assert one(store, here.address) == here
         assert healthy(store)
 
@@ -199,8 +209,8 @@ class ShelfSuite:
             (replace(document, version=0), ()),
         ):
             with pytest.raises(InvalidInput):
-                store.adopt("t", [(document, (edition,)), wrong])
-        assert list(store.scan_documents("t")) == [(document, ())]
+                store.documents.adopt("t", [(document, (edition,)), wrong])
+        assert list(store.documents.scan("t")) == [(document, ())]
 
     def test_writers_who_expect_a_version_lose_no_edit(self, store: Store) -> None:
         address, failures = block("counter"), list[BaseException]()
@@ -222,7 +232,7 @@ class ShelfSuite:
         assert failures == []
         assert (found := one(store, address)) is not None
         assert (found.value, found.version) == ({"n": 200}, 200)
-        values = [edition.value["n"] for edition in store.editions("t", address)]
+        values = [edition.value["n"] for edition in store.documents.editions("t", address)]
         assert values == list(range(1, 201))
 
     def test_writers_who_expect_nothing_all_succeed(self, store: Store) -> None:
@@ -236,9 +246,9 @@ class ShelfSuite:
                 for n in range(25):
                     both = [Put(address=block(name), value={"n": n}, at=NOW, keep=True)
                             for name in ("ab" if number % 2 else "ba")]  # fmt: skip
-                    store.put("t", both)
+                    store.documents.put("t", both)
                     if number == 3:
-                        store.put("t", [Discard(address=block("a"))])
+                        store.documents.put("t", [Discard(address=block("a"))])
             except BaseException as error:
                 failures.append(error)
 
@@ -250,7 +260,7 @@ class ShelfSuite:
         assert failures == []
         assert (found := one(store, block("b"))) is not None
         assert found.version == 100
-        assert len(store.editions("t", block("b"))) == 100
+        assert len(store.documents.editions("t", block("b"))) == 100
         assert healthy(store)
 
 

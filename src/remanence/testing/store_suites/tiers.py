@@ -11,10 +11,10 @@ from remanence.errors import InvalidInput
 from remanence.model.embedding import Fingerprint, quantised, restored
 from remanence.model.filter import Contains
 from remanence.model.memory import MemoryRecord, State
+from remanence.model.ports.store import Store
 from remanence.model.scope import Reach
 from remanence.model.tier import Packed, Tier, TierUse
 from remanence.model.write import Insert, Piece, Pieces, Remove
-from remanence.ports.store import Store
 from remanence.testing.store_suites.making import (
     NOW,
     Reopen,
@@ -61,21 +61,23 @@ def stored(store: Store, count: int = 80) -> list[MemoryRecord]:
 
 def use(store: Store, tier: Tier) -> TierUse:
     """What that tier holds."""
-    (found,) = [one for one in store.tiers("t") if one.tier == tier]
+    (found,) = [one for one in store.tiers.uses("t") if one.tier == tier]
     return found
 
 
 def whole(store: Store) -> bool:
     """Whether doctor finds nothing wrong."""
-    return not any(found.problems for found in store.doctor(repair=False, fingerprint=MADE_BY))
+    return not any(
+        found.problems for found in store.upkeep.doctor(repair=False, fingerprint=MADE_BY)
+    )
 
 
 def vectors(store: Store) -> tuple[np.ndarray, list[bytes]]:
     """The vectors and codes of the one partition, by key."""
     partition = partition_of(store)
-    keys = [key for key, _ in store.scan("t")]
-    found = store.pieces(MADE_BY, partition, keys)
-    scanned = [vector for _, _, vector in store.scan_vectors(MADE_BY, partition)]
+    keys = [key for key, _ in store.archive.scan("t")]
+    found = store.vectors.pieces(MADE_BY, partition, keys)
+    scanned = [vector for _, _, vector in store.vectors.scan(MADE_BY, partition)]
     assert scanned == [piece.vector for piece in found]
     return restored(scanned), [piece.codes for piece in found]
 
@@ -85,22 +87,22 @@ class TiersSuite:
 
     def test_what_is_old_is_packed_and_reads_the_same(self, store: Store, reopen: Reopen) -> None:
         records = stored(store)
-        feed = store.position(partition_of(store))
-        assert store.packable(ALL, Tier.COOL, before=LATER) == 80
-        done = store.pack(ALL, Tier.COOL, before=LATER)
+        feed = store.recall.position(partition_of(store))
+        assert store.tiers.packable(ALL, Tier.COOL, before=LATER) == 80
+        done = store.tiers.pack(ALL, Tier.COOL, before=LATER)
         assert done == Packed(memories=80, texts=80, pieces=80)
-        assert store.pack(ALL, Tier.COOL, before=LATER) == Packed()
+        assert store.tiers.pack(ALL, Tier.COOL, before=LATER) == Packed()
         store = reopen(store)
-        assert store.get("t", [one.id for one in records]) == records
-        assert store.find(ALL, limit=100, newest_first=False) == records
-        assert [record for _, record in store.scan("t")] == records
-        assert texts(store.find(ALL, Contains("STRASSE"))) == [records[-1].text]
-        assert store.count(ALL, Contains("library")) == 20
-        keys = [key for key, _ in store.scan("t")]
-        found = store.records(partition_of(store), keys)
+        assert store.archive.get("t", [one.id for one in records]) == records
+        assert store.archive.find(ALL, limit=100, newest_first=False) == records
+        assert [record for _, record in store.archive.scan("t")] == records
+        assert texts(store.archive.find(ALL, Contains("STRASSE"))) == [records[-1].text]
+        assert store.archive.count(ALL, Contains("library")) == 20
+        keys = [key for key, _ in store.archive.scan("t")]
+        found = store.recall.records(partition_of(store), keys)
         assert [found[key] for key in keys] == records
         assert postings(store, ["librari"])[0].tolist() == keys[1:-1:4]
-        assert store.position(partition_of(store)) == feed
+        assert store.recall.position(partition_of(store)) == feed
         assert whole(store)
 
     def test_packing_takes_less_room(self, store: Store) -> None:
@@ -108,25 +110,25 @@ class TiersSuite:
         hot = use(store, Tier.HOT)
         assert (hot.memories, hot.vectors_stored) == (80, 80 * (4 + 64))
         assert (hot.vectors_raw, hot.codes_raw) == (80 * 4 * 64, 80 * 48)
-        store.pack(ALL, Tier.COOL, before=LATER)
+        store.tiers.pack(ALL, Tier.COOL, before=LATER)
         cool = use(store, Tier.COOL)
         assert cool.text_raw == hot.text_raw
         assert cool.text_stored < hot.text_stored / 2
         assert cool.vectors_stored == 80 * (4 + 32)
         assert cool.codes_stored == hot.codes_stored
-        assert store.pack(ALL, Tier.COLD, before=LATER) == Packed(memories=80, pieces=80)
+        assert store.tiers.pack(ALL, Tier.COLD, before=LATER) == Packed(memories=80, pieces=80)
         cold = use(store, Tier.COLD)
         assert (cold.vectors_stored, cold.codes_stored) == (80 * (4 + 8), 80 * (1 + 24))
         assert (cold.vectors_raw, cold.codes_raw) == (hot.vectors_raw, hot.codes_raw)
-        assert len(store.tiers("t")) == 1
+        assert len(store.tiers.uses("t")) == 1
         assert whole(store)
 
     def test_vectors_keep_their_signs_and_their_direction(self, store: Store) -> None:
         stored(store)
         fine, codes = vectors(store)
-        store.pack(ALL, Tier.COOL, before=LATER)
+        store.tiers.pack(ALL, Tier.COOL, before=LATER)
         cool, same = vectors(store)
-        store.pack(ALL, Tier.COLD, before=LATER)
+        store.tiers.pack(ALL, Tier.COLD, before=LATER)
         cold, cut = vectors(store)
         assert np.array_equal(fine > 0, cool > 0)
         assert np.array_equal(fine > 0, cold > 0)
@@ -141,110 +143,112 @@ class TiersSuite:
         late = NOW + 10 * DAY
         made_late = memory("young " * 30, created_at=late)
         add(store, old, used, archived, made_late, memory("soon " * 30, happened_at=late))
-        store.note_uses("t", [(used.id, late)])
+        store.archive.note_uses("t", [(used.id, late)])
         revise(store, archived.id, state=State.ARCHIVED, at=late)
-        assert store.packable(ALL, Tier.COLD, before=LATER) == 2
-        assert store.packable(ALL, Tier.COLD, before=NOW) == 1
-        assert store.pack(ALL, Tier.COLD, before=LATER).memories == 2
+        assert store.tiers.packable(ALL, Tier.COLD, before=LATER) == 2
+        assert store.tiers.packable(ALL, Tier.COLD, before=NOW) == 1
+        assert store.tiers.pack(ALL, Tier.COLD, before=LATER).memories == 2
         assert use(store, Tier.HOT).memories == 3
 
     def test_at_most_so_many_and_only_in_reach(self, store: Store) -> None:
         add(store, *[memory("mine " * 30) for _ in range(5)])
         add(store, memory("hers " * 30, user_id="u"))
         add(store, memory("theirs " * 30, tenant="other"))
-        assert store.pack(Reach(tenant="t"), Tier.COOL, before=LATER, limit=2).memories == 2
-        assert store.packable(Reach(tenant="t"), Tier.COOL, before=LATER) == 3
-        assert store.pack(Reach(tenant="t", user_id="u"), Tier.COOL, before=LATER).memories == 1
-        assert [one.tier for one in store.tiers("other")] == [Tier.HOT]
-        assert store.tiers("nobody") == []
-        assert store.pack(Reach(tenant="nobody"), Tier.COOL, before=LATER) == Packed()
+        assert store.tiers.pack(Reach(tenant="t"), Tier.COOL, before=LATER, limit=2).memories == 2
+        assert store.tiers.packable(Reach(tenant="t"), Tier.COOL, before=LATER) == 3
+        assert (
+            store.tiers.pack(Reach(tenant="t", user_id="u"), Tier.COOL, before=LATER).memories == 1
+        )
+        assert [one.tier for one in store.tiers.uses("other")] == [Tier.HOT]
+        assert store.tiers.uses("nobody") == []
+        assert store.tiers.pack(Reach(tenant="nobody"), Tier.COOL, before=LATER) == Packed()
 
     @pytest.mark.parametrize("codec", ["zstd", "lz4", "snappy"])
     def test_every_codec_gives_back_what_it_got(self, store: Store, codec: str) -> None:
         records = [*told(40), memory("x"), memory("🫖" * 400), memory("tea " * 5000)]
         add(store, *records)
-        done = store.pack(ALL, Tier.COOL, before=LATER, codec=codec)
+        done = store.tiers.pack(ALL, Tier.COOL, before=LATER, codec=codec)
         assert (done.memories, done.texts >= 3, done.texts <= 42) == (43, True, True)
-        assert store.get("t", [one.id for one in records]) == records
+        assert store.archive.get("t", [one.id for one in records]) == records
         assert use(store, Tier.COOL).text_stored < sum(len(r.text.encode()) for r in records)
         assert whole(store)
 
     def test_what_cannot_be_asked_is_refused(self, store: Store) -> None:
         with pytest.raises(InvalidInput, match="zstd, lz4, snappy"):
-            store.pack(ALL, Tier.COOL, before=LATER, codec="rar")
+            store.tiers.pack(ALL, Tier.COOL, before=LATER, codec="rar")
         with pytest.raises(InvalidInput, match="unpack"):
-            store.pack(ALL, Tier.HOT, before=LATER)
+            store.tiers.pack(ALL, Tier.HOT, before=LATER)
 
     def test_a_write_makes_a_memory_hot_again(self, store: Store) -> None:
         records = stored(store, 40)
-        store.pack(ALL, Tier.COLD, before=LATER)
+        store.tiers.pack(ALL, Tier.COLD, before=LATER)
         new = revise(store, records[0].id, text="Ana sold the boat.", pieces=made(99))
-        assert store.get("t", [new.id]) == [new]
+        assert store.archive.get("t", [new.id]) == [new]
         revise(store, records[1].id, importance=0.9)
         write(store, Remove(id=records[2].id))
         assert (use(store, Tier.HOT).memories, use(store, Tier.COLD).memories) == (2, 37)
-        assert store.history("t", new.id)[-1].before == {"text": records[0].text}
+        assert store.archive.history("t", new.id)[-1].before == {"text": records[0].text}
         assert len(vectors(store)[0]) == 39
         assert postings(store, ["boat"])[0].size == 1
-        assert store.pack(ALL, Tier.COLD, before=LATER).memories == 2
+        assert store.tiers.pack(ALL, Tier.COLD, before=LATER).memories == 2
         assert whole(store)
 
     def test_pieces_made_anew_are_fine_again(self, store: Store) -> None:
         (record, *_) = stored(store, 40)
-        store.pack(ALL, Tier.COLD, before=LATER)
-        key = next(key for key, found in store.scan("t") if found.id == record.id)
-        assert store.put_pieces("t", [(key, record.text, made(0))]) == 1
-        (piece,) = store.pieces(MADE_BY, partition_of(store), [key])
+        store.tiers.pack(ALL, Tier.COLD, before=LATER)
+        key = next(key for key, found in store.archive.scan("t") if found.id == record.id)
+        assert store.vectors.put("t", [(key, record.text, made(0))]) == 1
+        (piece,) = store.vectors.pieces(MADE_BY, partition_of(store), [key])
         assert (piece.vector, len(piece.codes)) == (made(0).pieces[0].vector, 48)
-        assert store.pack(ALL, Tier.COLD, before=LATER) == Packed(memories=1, pieces=1)
+        assert store.tiers.pack(ALL, Tier.COLD, before=LATER) == Packed(memories=1, pieces=1)
 
     def test_unpacked_texts_are_as_before_and_vectors_wait(self, store: Store) -> None:
         records = stored(store, 40)
-        store.pack(ALL, Tier.COLD, before=LATER)
-        assert store.unpack(ALL, limit=10) == Packed(memories=10, texts=10, pieces=10)
-        assert store.count_unembedded("t", MADE_BY) == 10
-        assert store.unpack(ALL).memories == 30
-        assert store.unpack(ALL) == Packed()
+        store.tiers.pack(ALL, Tier.COLD, before=LATER)
+        assert store.tiers.unpack(ALL, limit=10) == Packed(memories=10, texts=10, pieces=10)
+        assert store.vectors.count_unembedded("t", MADE_BY) == 10
+        assert store.tiers.unpack(ALL).memories == 30
+        assert store.tiers.unpack(ALL) == Packed()
         assert use(store, Tier.HOT).text_stored == sum(len(r.text.encode()) for r in records)
-        assert store.get("t", [one.id for one in records]) == records
+        assert store.archive.get("t", [one.id for one in records]) == records
         assert whole(store)
-        waiting = store.unembedded("t", MADE_BY, 100)
-        store.put_pieces("t", [(key, one.text, made(n)) for n, (key, one) in enumerate(waiting)])
-        assert store.count_unembedded("t", MADE_BY) == 0
+        waiting = store.vectors.unembedded("t", MADE_BY, 100)
+        store.vectors.put("t", [(key, one.text, made(n)) for n, (key, one) in enumerate(waiting)])
+        assert store.vectors.count_unembedded("t", MADE_BY) == 0
         assert use(store, Tier.HOT).vectors_stored == 40 * (4 + 64)
         assert whole(store)
 
     def test_a_dictionary_forgets_whom_it_was_made_of(self, store: Store) -> None:
         records = stored(store)
-        store.pack(ALL, Tier.COOL, before=LATER)
+        store.tiers.pack(ALL, Tier.COOL, before=LATER)
         for n in (3, 40, 79):
             write(store, Remove(id=records[n].id))
             kept = [one for one in records if one not in (records[3], records[40], records[79])]
-            assert store.get("t", [one.id for one in kept]) == kept
-        assert store.renew_dictionaries("t") == 0
+            assert store.archive.get("t", [one.id for one in kept]) == kept
+        assert store.tiers.renew_dictionaries("t") == 0
         write(store, *[Remove(id=one.id) for one in records if one in kept])
-        assert store.tiers("t") == []
+        assert store.tiers.uses("t") == []
         assert whole(store)
 
     def test_tenants_have_dictionaries_of_their_own(self, store: Store) -> None:
         mine, theirs = told(40), told(40, "other")
         add(store, *mine)
         add(store, *theirs)
-        store.pack(ALL, Tier.COOL, before=LATER)
-        store.pack(Reach(tenant="other"), Tier.COOL, before=LATER)
+        store.tiers.pack(ALL, Tier.COOL, before=LATER)
+        store.tiers.pack(Reach(tenant="other"), Tier.COOL, before=LATER)
         write(store, *[Remove(id=one.id) for one in mine])
-        assert store.get("other", [one.id for one in theirs]) == theirs
+        assert store.archive.get("other", [one.id for one in theirs]) == theirs
         assert whole(store)
 
     def test_a_tenant_that_grew_gets_another_dictionary(self, store: Store) -> None:
         first = told(30)
         add(store, *first)
-        store.pack(ALL, Tier.COOL, before=LATER)
+        store.tiers.pack(ALL, Tier.COOL, before=LATER)
         second = [memory(f"A wholly other sentence about rowing, number {n}.") for n in range(100)]
         add(store, *second)
-        store.pack(ALL, Tier.COOL, before=LATER)
+        store.tiers.pack(ALL, Tier.COOL, before=LATER)
         every = [*first, *second]
-        assert store.get("t", [one.id for one in every]) == every
-        assert store.unpack(ALL).texts >= 100
-        assert store.get("t", [one.id for one in every]) == every
+        assert store.archive.get("t", [one.id for one in every]) == every
+        assert store.tiers.unpack(ALL).texts >= 100
+        assert store.archive.get("t", [one.id for one in every]) == every
         assert whole(store)

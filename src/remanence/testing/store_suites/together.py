@@ -11,14 +11,17 @@ import pytest
 from remanence.errors import Conflict, InvalidInput, NotFound
 from remanence.model.document import Discard, Put
 from remanence.model.memory import State
+from remanence.model.ports.store import Store
 from remanence.model.scope import Reach
 from remanence.model.write import Insert, Moved, Receipt, Remove, Revise
-from remanence.ports.store import Store
 from remanence.testing.store_suites.making import (
     NOW,
     Reopen,
     add,
     block,
+    claim,
+    entity,
+    found,
     healthy,
     link,
     memory,
@@ -27,13 +30,12 @@ from remanence.testing.store_suites.making import (
     revise,
     write,
 )
-from remanence.testing.store_suites.saying import claim, entity, found
 
 DAY = timedelta(days=1)
 
 
 def _used(store: Store, id: str) -> tuple[int, object]:
-    [found] = store.get("t", [id])
+    [found] = store.archive.get("t", [id])
     return found.uses, found.used_at
 
 
@@ -49,20 +51,20 @@ class TogetherSuite:
         asked = (_put("new", expected=0, expires_at=ends, keep=True), _put("plain"))
         write(store, Insert(record=record), documents=asked)
         store = reopen(store)
-        new, plain = store.documents("t", [block("new"), block("plain")])
+        new, plain = store.documents.get("t", [block("new"), block("plain")])
         assert (new.value, new.version, new.expires_at) == ({"of": "new"}, 1, ends)
         assert (plain.version, plain.created_at) == (1, NOW)
-        assert [one.value for one in store.editions("t", block("new"))] == [{"of": "new"}]
-        assert store.get("t", [record.id])[0].text == "a"
-        assert store.documents("u", [block("new")]) == []
+        assert [one.value for one in store.documents.editions("t", block("new"))] == [{"of": "new"}]
+        assert store.archive.get("t", [record.id])[0].text == "a"
+        assert store.documents.get("u", [block("new")]) == []
         assert healthy(store)
 
     def test_documents_alone_are_a_batch_too(self, store: Store) -> None:
         assert write(store, documents=(_put("b"),)).records == ()
         write(store, documents=(_put("b", expected=1), Discard(address=block("none"))))
-        assert store.documents("t", [block("b")])[0].version == 2
+        assert store.documents.get("t", [block("b")])[0].version == 2
         write(store, documents=(Discard(address=block("b"), expected=2),))
-        assert store.documents("t", [block("b")]) == []
+        assert store.documents.get("t", [block("b")]) == []
 
     @pytest.mark.parametrize("shelving", [
         _put("b", expected=7), _put("b", expected=0), _put("none", expected=1),
@@ -83,9 +85,9 @@ class TogetherSuite:
                 moved=(Moved(id=old.id, uses=3, used_at=NOW),),
                 documents=(_put("fine"), shelving),
             )
-        assert store.get("t", [old.id, new.id]) == [old]
-        assert list(store.links("t")) == []
-        assert store.documents("t", [block("b"), block("fine")]) == [before]
+        assert store.archive.get("t", [old.id, new.id]) == [old]
+        assert list(store.links.scan("t")) == []
+        assert store.documents.get("t", [block("b"), block("fine")]) == [before]
         assert healthy(store)
 
     def test_an_action_that_fails_shelves_nothing(self, store: Store) -> None:
@@ -95,7 +97,7 @@ class TogetherSuite:
             moved = (Moved(id=old.id, uses=1, used_at=NOW),)
             with pytest.raises(error):
                 write(store, action, documents=(_put("b"),), moved=moved)
-        assert store.documents("t", [block("b")]) == []
+        assert store.documents.get("t", [block("b")]) == []
         assert _used(store, old.id) == (0, None)
 
     def test_what_cannot_be_stored_is_refused_with_all_of_it(self, store: Store) -> None:
@@ -103,7 +105,7 @@ class TogetherSuite:
         bad = Put(address=block("b"), value={"n": float("nan")}, at=NOW)
         with pytest.raises(InvalidInput):
             write(store, Insert(record=record), documents=(bad,))
-        assert store.get("t", [record.id]) == []
+        assert store.archive.get("t", [record.id]) == []
 
     def test_a_repeated_batch_writes_none_of_it(self, store: Store) -> None:
         record, receipt = memory("a"), Receipt(key="k", digest=b"d" * 16)
@@ -115,19 +117,19 @@ class TogetherSuite:
         write(store, Insert(record=record), **asked)
         put(store, block("gone"))
         assert write(store, Insert(record=record), **asked).repeated
-        assert store.documents("t", [block("b")])[0].version == 1
-        assert len(store.documents("t", [block("gone")])) == 1
+        assert store.documents.get("t", [block("b")])[0].version == 1
+        assert len(store.documents.get("t", [block("gone")])) == 1
         assert _used(store, record.id) == (2, NOW)
 
     def test_uses_move_and_never_fall_below_none(self, store: Store) -> None:
         a, b = add(store, memory("a"), memory("b"))
-        store.note_uses("t", [(a.id, NOW)] * 3)
+        store.archive.note_uses("t", [(a.id, NOW)] * 3)
         moved = (Moved(id=a.id, uses=-3), Moved(id=b.id, uses=3, used_at=NOW))
         write(store, moved=moved)
         assert (_used(store, a.id), _used(store, b.id)) == ((0, NOW), (3, NOW))
         write(store, moved=(Moved(id=b.id, uses=-9), Moved(id=a.id, uses=-1)))
         assert (_used(store, a.id), _used(store, b.id)) == ((0, NOW), (0, NOW))
-        versions = {record.version for record in store.get("t", [a.id, b.id])}
+        versions = {record.version for record in store.archive.get("t", [a.id, b.id])}
         assert versions == {1}
         assert healthy(store)
 
@@ -162,39 +164,39 @@ class TogetherSuite:
         moved = tuple(Moved(id=id, uses=4, used_at=NOW) for id in ids)
         write(store, Insert(record=new), Remove(id=gone.id), moved=moved)
         assert _used(store, new.id) == (4, NOW)
-        assert store.get("t", [gone.id]) == []
-        assert store.get("u", [theirs.id]) == [theirs]
+        assert store.archive.get("t", [gone.id]) == []
+        assert store.archive.get("u", [theirs.id]) == [theirs]
         assert healthy(store)
 
     def test_links_are_removed_with_the_actions_before_others_are_put(self, store: Store) -> None:
         a, b, c = add(store, memory("a"), memory("b"), memory("c"))
         (theirs,) = _of(store, "u")
         for one, other in ((a, b), (a, c)):
-            store.associate("t", link(one, other))
-            store.associate("t", replace(link(one, other), type="other"))
+            store.links.associate("t", link(one, other))
+            store.links.associate("t", replace(link(one, other), type="other"))
         cut = ((a.id, b.id, "about"), (a.id, c.id, "about"))
         stale = Revise(id=a.id, changes={"importance": 1.0}, verb="x", at=NOW, expected=9)
         with pytest.raises(Conflict):
             write(store, stale, unlinked=cut)
-        assert len(list(store.links("t"))) == 4
+        assert len(list(store.links.scan("t"))) == 4
         gone = ((b.id, a.id, "about"), (a.id, str(new_id()), "about"), (theirs.id, a.id, "x"))
         write(store, unlinked=(*cut, *gone), links=(link(a, c, 0.75),))
-        told = {(one.target, one.type, one.strength) for one in store.links("t")}
+        told = {(one.target, one.type, one.strength) for one in store.links.scan("t")}
         assert told == {(b.id, "other", 0.5), (c.id, "other", 0.5), (c.id, "about", 0.75)}
 
     def test_pointed_names_each_target_once_by_key(self, store: Store) -> None:
         a, b, c, d = add(store, *[memory(text, user_id=text) for text in "abcd"])
         for source, target in ((a, c), (a, b), (b, c), (c, d), (a, a)):
-            store.associate("t", link(source, target))
-        store.associate("t", replace(link(a, d), type="other"))
+            store.links.associate("t", link(source, target))
+        store.links.associate("t", replace(link(a, d), type="other"))
         revise(store, c.id, state=State.ARCHIVED)
-        assert store.pointed("t", [a.id], "about") == [a.id, b.id, c.id]
-        assert store.pointed("t", [b.id, a.id, b.id], "about") == [a.id, b.id, c.id]
-        assert store.pointed("t", [a.id], "other") == [d.id]
-        assert store.pointed("t", [d.id, str(new_id()), "no id"], "about") == []
-        assert store.pointed("t", [], "about") == []
-        assert store.pointed("u", [a.id], "about") == []
-        assert store.pointed("nobody", [a.id], "about") == []
+        assert store.links.pointed("t", [a.id], "about") == [a.id, b.id, c.id]
+        assert store.links.pointed("t", [b.id, a.id, b.id], "about") == [a.id, b.id, c.id]
+        assert store.links.pointed("t", [a.id], "other") == [d.id]
+        assert store.links.pointed("t", [d.id, str(new_id()), "no id"], "about") == []
+        assert store.links.pointed("t", [], "about") == []
+        assert store.links.pointed("u", [a.id], "about") == []
+        assert store.links.pointed("nobody", [a.id], "about") == []
 
     def test_claims_rest_and_wake_with_a_batch(self, store: Store) -> None:
         (a,) = add(store, memory("a", user_id="u"))
@@ -203,12 +205,12 @@ class TogetherSuite:
         reach = Reach(tenant="t", user_id="u")
         rest = Revise(id=a.id, changes={"state": State.ARCHIVED}, verb="merged", at=NOW)
         write(store, rest, documents=(_put("b"),))
-        assert [one.rested_at for one in store.claims(reach)] == [NOW]
-        assert store.mentions(reach, [ana.id]) == []
+        assert [one.rested_at for one in store.knowledge.claims(reach)] == [NOW]
+        assert store.knowledge.mentions(reach, [ana.id]) == []
         wake = Revise(id=a.id, changes={"state": State.ACTIVE}, verb="undone", at=NOW)
         write(store, wake, documents=(_put("b"),))
-        assert [one.rested_at for one in store.claims(reach)] == [None]
-        assert [one.memory for one in store.mentions(reach, [ana.id])] == [a.id]
+        assert [one.rested_at for one in store.knowledge.claims(reach)] == [None]
+        assert [one.memory for one in store.knowledge.mentions(reach, [ana.id])] == [a.id]
 
 
 def _of(store: Store, tenant: str) -> list[Any]:

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence.knowledge.extract.reading import read
-from remanence.knowledge.extract.statement import Named, Reading
+from remanence.language.english.extraction.reading import read
+from remanence.language.english.extraction.statement import NamedEntity, Reading
 from remanence.model.knowledge import EntityType
 
 AT = datetime(2023, 5, 10, 15, tzinfo=UTC)
-SAM = Named("Sam", EntityType.PERSON)
+SAM = NamedEntity("Sam", EntityType.PERSON)
 WORDS = """
 I we he she you my our his her Ana Tom's Rome Acme the a an and but because who which , . ! ? ; : -
 live lives lived living in at work works worked working as nurse moved to from since 2019 until for
@@ -56,7 +56,7 @@ def test_any_words_can_be_read(text: str) -> None:
 @given(st.text(max_size=20))
 def test_any_speaker_can_speak(name: str) -> None:
     text = "My sister Ana lives in Rome. Tom works at Acme."
-    read(text, speaker=Named(name, EntityType.PERSON), at=AT)
+    read(text, speaker=NamedEntity(name, EntityType.PERSON), at=AT)
 
 
 @pytest.mark.slow

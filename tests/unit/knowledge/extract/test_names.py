@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from remanence.knowledge.extract.reading import read
-from remanence.knowledge.extract.statement import Named
+from remanence.language.english.extraction.reading import read
+from remanence.language.english.extraction.statement import NamedEntity
 from remanence.model.knowledge import EntityType
 
 AT = datetime(2023, 5, 10, 15, tzinfo=UTC)
-SAM = Named("Sam", EntityType.PERSON)
+SAM = NamedEntity("Sam", EntityType.PERSON)
 
 
 @pytest.mark.parametrize(
@@ -44,8 +44,8 @@ def test_names_alone() -> None:
 
 
 def test_a_name_finder_takes_the_place_of_capital_letters() -> None:
-    def find(text: str) -> Sequence[Named]:
-        return [Named("ana", EntityType.PERSON)]
+    def find(text: str) -> Sequence[NamedEntity]:
+        return [NamedEntity("ana", EntityType.PERSON)]
 
     reading = read("ana says hi to Bo", speaker=SAM, at=AT, find_names=find)
-    assert reading.names == (Named("ana", EntityType.PERSON),)
+    assert reading.names == (NamedEntity("ana", EntityType.PERSON),)

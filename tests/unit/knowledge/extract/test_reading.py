@@ -4,13 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from remanence.knowledge.extract.reading import read
-from remanence.knowledge.extract.statement import Named, Statement
-from remanence.model.knowledge import EntityType, FactKind, When
+from remanence.language.english.extraction.reading import read
+from remanence.language.english.extraction.statement import NamedEntity, Statement
+from remanence.model.knowledge import EntityType, FactKind, Timespan
 from remanence.model.predicates import FAVOURITE, PREDICATES
 
 AT = datetime(2023, 5, 10, 15, tzinfo=UTC)
-SAM = Named("Sam", EntityType.PERSON)
+SAM = NamedEntity("Sam", EntityType.PERSON)
 
 
 def said(text: str) -> list[Statement]:
@@ -66,7 +66,6 @@ def test_who_somebody_is(text: str, expected: set[str]) -> None:
         ("I report to Sandra", set()),
         ("My colleagues Ana and Rui are on holiday",
          {"Sam | colleague | Ana", "Sam | colleague | Rui"}),
-        ("Ivan works with me", {"Sam | colleague | Ivan"}),
         ("Aunt Rosa is here", {"Sam | aunt | Rosa"}),
         ("My ex-husband Bruno is late", {"Sam | married to | Bruno †"}),
         ("I'm married to Sofia", {"Sam | married to | Sofia"}),
@@ -79,8 +78,6 @@ def test_who_somebody_is(text: str, expected: set[str]) -> None:
         ("We're no longer together", {"Sam | dating |  †"}),
         ("My kids are called Finn and Maeve", {"Sam | child | Finn", "Sam | child | Maeve"}),
         ("Anja is my eldest", {"Sam | child | Anja"}),
-        ("Samira and I have been friends since school", {"Sam | friend | Samira"}),
-        ("Abby and Tim are an item", {"Abby | dating | Tim"}),
         ("My climbing partner Inge is here", set()),
         ("My neighbour Kemal's dog barks", {"Sam | neighbour | Kemal"}),
     ],
@@ -107,9 +104,7 @@ def test_family_and_friends(text: str, expected: set[str]) -> None:
         ("I'm from Brazil but I live in Canada",
          {"Sam | is from | Brazil", "Sam | lives in | Canada"}),
         ("Since moving here I sleep well", set()),
-        ("Since December I've been renting a room in Bologna", {"Sam | lives in | Bologna"}),
         ("We moved again, this time to Lyon", {"Sam | lives in | Lyon"}),
-        ("I spent ten years in Ibadan", {"Sam | lives in | Ibadan †"}),
         ("I grew up in Ohio", {"Sam | is from | Ohio"}),
         ("I was born in Madrid", {"Sam | born in | Madrid"}),
         ("I'm 27, from Leeds, and I work as a barista",
@@ -137,8 +132,6 @@ def test_home(text: str, expected: set[str]) -> None:
         ("I quit my job", {"Sam | works at |  †"}),
         ("I've left Nokia and joined Ericsson",
          {"Sam | works at | Nokia †", "Sam | works at | Ericsson"}),
-        ("I teach maths at a secondary school",
-         {"Sam | works as | maths teacher", "Sam | works at | secondary school"}),
         ("As a social worker I see a lot", {"Sam | works as | social worker"}),
         ("Quit Acme, joined Beta", {"Sam | works at | Acme †", "Sam | works at | Beta"}),
         ("My boss, Ingrid, used to work at Shell",
@@ -150,9 +143,6 @@ def test_home(text: str, expected: set[str]) -> None:
         ("Bob has a PhD in physics from MIT",
          {"Bob | has degree | PhD in physics", "Bob | graduated from | MIT"}),
         ("I dropped out of law school", {"Sam | studies at | law school †"}),
-        ("Mina majors in philosophy", {"Mina | studies | philosophy"}),
-        ("My daughter Nika goes to Lincoln High School",
-         {"Sam | daughter | Nika", "Nika | studies at | Lincoln High School"}),
     ],
 )  # fmt: skip
 def test_work_and_study(text: str, expected: set[str]) -> None:
@@ -164,7 +154,6 @@ def test_work_and_study(text: str, expected: set[str]) -> None:
     [
         ("I love hiking, swimming and chess",
          {"Sam | likes | hiking", "Sam | likes | swimming", "Sam | likes | chess"}),
-        ("I can't stand loud music", {"Sam | dislikes | loud music"}),
         ("I don't like coffee", {"Sam | dislikes | coffee"}),
         ("I've never liked olives", {"Sam | dislikes | olives"}),
         ("I prefer tea to coffee", {"Sam | likes | tea"}),
@@ -244,7 +233,7 @@ def test_whom_it_is_about(text: str, expected: str) -> None:
 
 
 def test_a_pronoun_means_the_only_one_spoken_of_before() -> None:
-    bob, eve, ana = (Named(name, EntityType.PERSON) for name in ("Bob", "Eve", "Ana"))
+    bob, eve, ana = (NamedEntity(name, EntityType.PERSON) for name in ("Bob", "Eve", "Ana"))
     text = "She works at Acme"
     one = read(text, speaker=SAM, at=AT, recent=[bob, eve])
     two = read(text, speaker=SAM, at=AT, recent=[ana, eve])
@@ -334,8 +323,8 @@ def day(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-def span(start: str, end: str) -> When:
-    return When(start=day(start), end=day(end))
+def span(start: str, end: str) -> Timespan:
+    return Timespan(start=day(start), end=day(end))
 
 
 @pytest.mark.parametrize(
@@ -344,7 +333,7 @@ def span(start: str, end: str) -> When:
         ("I live in Rome", None, None),
         ("Last month I moved to Rome", span("2023-04-01", "2023-05-01"), None),
         ("I moved to Rome in 2020", span("2020-01-01", "2021-01-01"), None),
-        ("I just moved to Rome", When(end=AT), None),
+        ("I just moved to Rome", Timespan(end=AT), None),
         ("I've lived in Rome since 2019", span("2019-01-01", "2020-01-01"), None),
         ("I lived in Rome from 2010 to 2014", span("2010-01-01", "2011-01-01"),
          span("2014-01-01", "2015-01-01")),
@@ -353,13 +342,13 @@ def span(start: str, end: str) -> When:
         ("I lived in Rome until last June", None, span("2022-06-01", "2022-07-01")),
         ("In 2009 I lived in Rome", span("2009-01-01", "2010-01-01"),
          span("2009-01-01", "2010-01-01")),
-        ("I used to live in Rome", None, When(end=AT)),
-        ("I don't live in Rome anymore", None, When(end=AT)),
+        ("I used to live in Rome", None, Timespan(end=AT)),
+        ("I don't live in Rome anymore", None, Timespan(end=AT)),
         ("I left Rome in March", None, span("2023-03-01", "2023-04-01")),
     ],
 )  # fmt: skip
 def test_times_are_resolved_from_the_message(
-    text: str, began: When | None, ended: When | None
+    text: str, began: Timespan | None, ended: Timespan | None
 ) -> None:
     (one,) = (one for one in said(text) if one.predicate == "lives in")
     assert (one.began, one.ended) == (began, ended)

@@ -5,16 +5,16 @@ from datetime import UTC, datetime
 
 import pytest
 
-from remanence.knowledge.extract.reading import read
-from remanence.knowledge.extract.statement import Named, Reading, Statement
-from remanence.model.knowledge import EntityType, When
+from remanence.language.english.extraction.reading import read
+from remanence.language.english.extraction.statement import NamedEntity, Reading, Statement
+from remanence.model.knowledge import EntityType, Timespan
 from remanence.model.predicates import Holds, predicate_of
 
 AT = datetime(2023, 5, 10, 15, tzinfo=UTC)
 
 
 def reading(text: str, speaker: str = "Sam") -> Reading:
-    return read(text, speaker=Named(speaker, EntityType.PERSON), at=AT)
+    return read(text, speaker=NamedEntity(speaker, EntityType.PERSON), at=AT)
 
 
 def short(statements: Iterable[Statement]) -> set[str]:
@@ -49,7 +49,7 @@ def test_a_denial_ends_what_held_and_says_nothing(text: str, expected: str) -> N
     assert found.statements == ()
     assert found.refused == {"negation": 1}
     assert short(found.implied) == {expected}
-    assert found.implied[0].ended == When(end=AT)
+    assert found.implied[0].ended == Timespan(end=AT)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_divorce_ends_the_marriage() -> None:
 
 def test_an_end_is_that_of_the_wedding() -> None:
     ends = {one.ended for one in reading("I married Eva in 2020").implied}
-    year = When(start=datetime(2020, 1, 1, tzinfo=UTC), end=datetime(2021, 1, 1, tzinfo=UTC))
+    year = Timespan(start=datetime(2020, 1, 1, tzinfo=UTC), end=datetime(2021, 1, 1, tzinfo=UTC))
     assert ends == {year}
 
 

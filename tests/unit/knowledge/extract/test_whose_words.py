@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from remanence.knowledge.extract.reading import read
-from remanence.knowledge.extract.statement import Named, Reading
 from remanence.knowledge.learner import Learner, unheard
+from remanence.language.english.extraction.reading import read
+from remanence.language.english.extraction.statement import NamedEntity, Reading
 from remanence.model.knowledge import Claim, EntityType
 from remanence.model.memory import Kind, MemoryRecord
 
@@ -14,7 +14,7 @@ AT = datetime(2023, 5, 10, 15, tzinfo=UTC)
 
 
 def reading(text: str, speaker: str = "Sam") -> Reading:
-    return read(text, speaker=Named(speaker, EntityType.PERSON), at=AT)
+    return read(text, speaker=NamedEntity(speaker, EntityType.PERSON), at=AT)
 
 
 def told(text: str) -> set[str]:

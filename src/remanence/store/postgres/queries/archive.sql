@@ -41,8 +41,8 @@ GROUP BY m.partition, m.session_id ORDER BY last DESC, m.session_id, m.partition
 m.kind = 1 AND m.state = 1
 
 -- name: versions
-SELECT m.key, m.id, m.version FROM memories AS m WHERE {condition} AND m.key > %s
-ORDER BY m.key LIMIT %s
+SELECT m.id, m.version FROM memories AS m
+WHERE m.tenant = %(tenant)s AND m.key = ANY(%(keys)s) AND m.state = 1 ORDER BY m.key
 
 -- name: texts_beyond_ascii
 SELECT m.key, {text} FROM memories AS m
@@ -110,8 +110,8 @@ RETURNING f.id
 -- name: receipt
 SELECT digest, ids FROM receipts WHERE tenant = %(tenant)s AND key IN (%(key)s, %(left)s)
 
--- name: receipts_of
-SELECT key FROM receipts
+-- name: receipts_between
+SELECT key, ids FROM receipts
 WHERE tenant = %(tenant)s AND at BETWEEN %(first)s AND %(last)s AND ids && %(ids)s
 
 -- name: erase_receipt

@@ -60,7 +60,7 @@ WHERE d.tenant = %s::integer AND d.shelf = %s AND {condition} ORDER BY d.key
 SELECT {document} FROM documents AS d
 WHERE d.tenant = %(tenant)s AND d.key = ANY(%(keys)s) ORDER BY d.key
 
--- name: lock_expired
+-- name: expired
 SELECT d.key, d.shelf, d.user_id, d.session_id, d.agent_id, d.name, d.expires_at
 FROM documents AS d
 WHERE d.tenant = %(tenant)s AND d.shelf = %(shelf)s AND d.expires_at <= %(now)s
@@ -75,9 +75,12 @@ ORDER BY d.shelf, d.user_id, d.session_id, d.agent_id, d.name LIMIT %(most)s
 -- name: count_documents
 SELECT shelf, count(*) FROM documents WHERE tenant = %(tenant)s GROUP BY shelf
 
--- name: documents_from
+-- name: guarded_documents
 SELECT {document} FROM documents AS d WHERE d.tenant = %(tenant)s AND d.key > %(after)s
 ORDER BY d.key LIMIT %(most)s
+
+-- name: guarded_editions
+{editions}
 
 -- name: rewrite_document
 UPDATE documents SET version = %(version)s, created_at = %(created)s, updated_at = %(updated)s,

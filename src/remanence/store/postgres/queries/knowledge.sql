@@ -15,30 +15,29 @@ LEFT JOIN memories AS m ON m.tenant = c.tenant AND m.key = c.memory
 SELECT {entity} FROM entities AS e
 WHERE e.tenant = %(tenant)s AND e.id = ANY(%(ids)s) AND e.partition = ANY(%(partitions)s)
 
--- name: entities_in_reach
+-- name: find_entities
 SELECT {entity} FROM entities AS e WHERE {condition}
 ORDER BY e.head, e.folded, e.id, e.partition LIMIT %s OFFSET %s
 
--- name: entity_numbers
-SELECT number FROM entities AS e
-WHERE e.tenant = %(tenant)s AND e.id = ANY(%(ids)s) AND e.partition = ANY(%(partitions)s)
+-- name: numbers_of
+SELECT e.number FROM entities AS e WHERE {condition}
 
--- name: claims_in_reach
+-- name: find_claims
 SELECT {claim} FROM (
     SELECT * FROM claims AS c WHERE {condition} ORDER BY c.recorded_at, c.key LIMIT %s OFFSET %s
 ) AS c {named_by_claim} ORDER BY c.recorded_at, c.key
 
--- name: latest_claims_in_reach
+-- name: find_latest_claims
 SELECT {claim} FROM (
     SELECT * FROM claims AS c WHERE {condition}
     ORDER BY c.recorded_at DESC, c.key DESC LIMIT %s OFFSET %s
 ) AS c {named_by_claim} ORDER BY c.recorded_at DESC, c.key DESC
 
--- name: mentions_in_reach
+-- name: find_mentions
 SELECT e.id, m.id, m.happened_at, m.session_id FROM mentions AS n
 JOIN memories AS m ON m.tenant = n.tenant AND m.key = n.memory
 JOIN entities AS e ON e.tenant = n.tenant AND e.number = n.entity
-WHERE {condition} AND m.state = 1
+WHERE n.entity = ANY(%s) AND {condition} AND m.state = 1
 ORDER BY m.happened_at DESC, m.key DESC, e.id LIMIT %s OFFSET %s
 
 -- name: mention_counts
@@ -54,13 +53,13 @@ SELECT coalesce(max(number), 0) FROM entities WHERE tenant = %(tenant)s
 
 -- name: entities_after
 SELECT {entity} FROM entities AS e
-WHERE e.tenant = %(tenant)s AND e.number > %(after)s AND e.number <= %(newest)s
+WHERE e.tenant = %(tenant)s AND e.number > %(number)s AND e.number <= %(newest)s
 ORDER BY e.number LIMIT %(most)s
 
 -- name: claims_after
 SELECT {claim} FROM (
     SELECT * FROM claims
-    WHERE tenant = %(tenant)s AND key > %(after)s AND greatest(subject, object) <= %(newest)s
+    WHERE tenant = %(tenant)s AND key > %(key)s AND greatest(subject, object) <= %(newest)s
     ORDER BY key LIMIT %(most)s
 ) AS c {named_by_claim} ORDER BY c.key
 
@@ -73,28 +72,28 @@ AND (n.partition, n.memory, n.entity) > (%(partition)s, %(memory)s, %(entity)s)
 AND n.entity <= %(newest)s
 ORDER BY n.partition, n.memory, n.entity LIMIT %(most)s
 
--- name: numbers_of
+-- name: numbers_of_names
 SELECT array_agg(number) FROM entities WHERE tenant = %(tenant)s AND partition = %(partition)s
 
 -- name: names
 SELECT number, id, name, type FROM entities
-WHERE tenant = %(tenant)s AND partition = %(partition)s AND number = ANY(%(numbers)s)
+WHERE tenant = %(tenant)s AND partition = %(partition)s AND number = ANY(%(keys)s)
 ORDER BY number
 
--- name: mentioned
+-- name: mentioned_after
 SELECT n.memory, n.entity FROM mentions AS n
 JOIN memories AS m ON m.tenant = n.tenant AND m.key = n.memory AND m.state = 1
 WHERE n.tenant = %(tenant)s AND n.partition = %(partition)s
 AND (n.memory, n.entity) > (%(memory)s, %(entity)s)
 ORDER BY n.memory, n.entity LIMIT %(most)s
 
--- name: mentioned_by
+-- name: mentioned_in
 SELECT n.memory, n.entity FROM mentions AS n
 JOIN memories AS m ON m.tenant = n.tenant AND m.key = n.memory AND m.state = 1
 WHERE n.tenant = %(tenant)s AND n.partition = %(partition)s AND n.memory = ANY(%(keys)s)
 ORDER BY n.memory, n.entity
 
--- name: ties
+-- name: ties_after
 SELECT key, subject, predicate, object, coalesce(memory, 0), trust FROM claims
 WHERE tenant = %(tenant)s AND partition = %(partition)s AND key > %(after)s
 AND object IS NOT NULL AND rested_at IS NULL AND retired_at IS NULL AND denies = 0
@@ -103,8 +102,8 @@ ORDER BY key LIMIT %(most)s
 -- name: is_evidence
 (m.state = 1 OR m.state = 2 AND m.superseded_by IS NOT NULL)
 
--- name: lock_told_memories
-SELECT m.id, m.partition, m.key, {is_evidence}, m.updated_at FROM memories AS m
+-- name: told_memories
+SELECT m.id, m.key, m.partition, {is_evidence}, m.updated_at, m.version FROM memories AS m
 WHERE m.tenant = %(tenant)s AND m.id = ANY(%(ids)s) ORDER BY m.key FOR KEY SHARE
 
 -- name: insert_entities

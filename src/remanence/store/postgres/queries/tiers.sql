@@ -97,6 +97,9 @@ WHERE m.tenant = %(tenant)s AND m.key = new.key
 -- name: put_tier
 UPDATE memories SET tier = %(tier)s WHERE tenant = %(tenant)s AND key = ANY(%(keys)s)
 
+-- name: make_hot
+UPDATE memories SET tier = 0 WHERE tenant = %(tenant)s AND key = ANY(%(keys)s)
+
 -- name: warm
 UPDATE memories SET tier = 0 WHERE tenant = %(tenant)s AND key = ANY(%(keys)s) AND tier > 0
 

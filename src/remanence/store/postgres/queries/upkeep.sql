@@ -41,6 +41,9 @@ SELECT id FROM tenants ORDER BY id
 SELECT {record}, m.digest FROM {memories_and_uses}
 WHERE m.tenant = %(tenant)s AND m.key > %(after)s ORDER BY m.key LIMIT %(most)s
 
+-- name: id_of
+SELECT id FROM memories WHERE tenant = %(tenant)s AND key = %(key)s
+
 -- name: guarded_row
 SELECT {record}, m.digest FROM {memories_and_uses}
 WHERE m.tenant = %(tenant)s AND m.key = %(key)s FOR UPDATE OF m

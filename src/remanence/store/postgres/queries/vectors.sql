@@ -83,7 +83,7 @@ WHERE w.tenant = %(tenant)s AND w.embedder = %(embedder)s ORDER BY w.memory LIMI
 -- name: count_pending
 SELECT count(*) FROM pending WHERE tenant = %(tenant)s AND embedder = %(embedder)s
 
--- name: count_memories
+-- name: count_of_tenant
 SELECT count(*) FROM memories WHERE tenant = %(tenant)s
 
 -- name: lock_keys

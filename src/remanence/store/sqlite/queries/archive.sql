@@ -31,6 +31,9 @@ SELECT {record}, m.digest FROM {memories_and_uses} WHERE m.id IN (?, ?)
 SELECT {record}, m.terms, m.characters, m.flags, m.said_from, m.said_to
 FROM {memories_and_uses} WHERE m.id IN (?, ?)
 
+-- name: places_by_id
+SELECT w.id, w.partition, w.key FROM {wanted_memories}
+
 -- name: key_by_id
 SELECT partition, key FROM memories WHERE id IN (?, ?)
 
@@ -43,7 +46,7 @@ SELECT {record} FROM {memories_and_uses} WHERE {condition}
 ORDER BY m.happened_at, m.key LIMIT ? OFFSET ?
 
 -- name: records_by_key
-SELECT {record} FROM carray(?) AS wanted
+SELECT {record} FROM carray(:keys) AS wanted
 CROSS JOIN memories AS m ON m.key = wanted.value LEFT JOIN uses AS u ON u.memory = m.key
 
 -- name: count
@@ -58,13 +61,14 @@ GROUP BY m.partition, m.session_id ORDER BY last DESC, m.session_id, m.partition
 m.kind = 1 AND m.state = 1
 
 -- name: versions
-SELECT m.id, m.version FROM carray(?) AS wanted CROSS JOIN memories AS m ON m.key = wanted.value
+SELECT m.id, m.version FROM carray(:keys) AS wanted
+CROSS JOIN memories AS m ON m.key = wanted.value
 WHERE m.state = 1
 
--- name: scan_tenant
+-- name: scan
 SELECT {record} FROM {memories_and_uses}
-WHERE m.key > ? AND m.partition IN (SELECT id FROM partitions WHERE tenant = ?)
-ORDER BY m.key LIMIT ?
+WHERE m.key > :after AND m.partition IN (SELECT id FROM partitions WHERE tenant = :tenant)
+ORDER BY m.key LIMIT :most
 
 -- name: insert_words
 INSERT INTO words (rowid, terms) VALUES (?, ?)
@@ -86,16 +90,17 @@ INSERT INTO changes (partition, memory) VALUES (?, ?)
 INSERT INTO history (memory, version, verb, at, actor, reason, before) VALUES (?, ?, ?, ?, ?, ?, ?)
 
 -- name: history
-SELECT version, verb, at, actor, reason, before FROM history WHERE memory = ? ORDER BY version
+SELECT version, verb, at, actor, reason, before FROM history WHERE memory = :key ORDER BY version
 
 -- name: receipt
-SELECT digest, ids FROM receipts WHERE tenant = ? AND key IN (?, ?)
+SELECT digest, ids FROM receipts WHERE tenant = :tenant AND key IN (:key, :left)
 
 -- name: receipts_between
-SELECT key, ids FROM receipts WHERE tenant = ? AND at BETWEEN ? AND ?
+SELECT key, ids FROM receipts WHERE tenant = :tenant AND at BETWEEN :first AND :last
 
 -- name: erase_receipt
-UPDATE receipts SET key = ?, digest = x'', ids = x'' WHERE tenant = ? AND key = ?
+UPDATE receipts SET key = :left, digest = x'', ids = x''
+WHERE tenant = :tenant AND key = :key
 
 -- name: holdings
 SELECT
@@ -113,7 +118,8 @@ SELECT
     (SELECT count(*) FROM carray(:keys) AS w CROSS JOIN feedback AS f ON f.memory = w.value)
 
 -- name: insert_receipt
-INSERT INTO receipts (tenant, key, digest, ids, at) VALUES (?, ?, ?, ?, ?)
+INSERT INTO receipts (tenant, key, digest, ids, at)
+VALUES (:tenant, :key, :digest, :ids, :at)
 
 -- name: note_use
 INSERT INTO uses (memory, count, last) VALUES (?, ?, ?)
@@ -129,13 +135,14 @@ ON CONFLICT (memory) DO UPDATE SET
         ELSE max(coalesce(last, :at), coalesce(:at, last)) END
 
 -- name: insert_feedback
-INSERT INTO feedback (memory, useful, query, at) VALUES (?, ?, ?, ?)
+INSERT INTO feedback (memory, useful, query, at) VALUES (:key, :useful, :query, :at)
 
 -- name: feedback_after
 SELECT f.memory, f.id, m.id, f.useful, f.query, f.at FROM feedback AS f
 JOIN memories AS m ON m.key = f.memory
-WHERE (f.memory, f.id) > (?, ?) AND m.partition IN (SELECT id FROM partitions WHERE tenant = ?)
-AND (? IS NULL OR m.partition = ?) ORDER BY f.memory, f.id LIMIT ?
+WHERE (f.memory, f.id) > (:memory, :after)
+AND m.partition IN (SELECT id FROM partitions WHERE tenant = :tenant)
+AND (:partition IS NULL OR m.partition = :partition) ORDER BY f.memory, f.id LIMIT :most
 
 -- name: trim_feedback
 DELETE FROM feedback WHERE id IN (
@@ -147,16 +154,16 @@ DELETE FROM feedback WHERE id IN (
                 PARTITION BY f.memory, f.query, f.useful ORDER BY f.at DESC, f.id DESC
             ) > 1 AS said
             FROM feedback AS f JOIN memories AS m ON m.key = f.memory
-            WHERE m.partition IN (SELECT id FROM partitions WHERE tenant = ?)
+            WHERE m.partition IN (SELECT id FROM partitions WHERE tenant = :tenant)
         )
-    ) WHERE place > ?
+    ) WHERE place > :keep
 ) RETURNING id
 
 -- name: partition
 SELECT id FROM partitions WHERE tenant = ? AND user_id = ?
 
 -- name: partitions_of_tenant
-SELECT id FROM partitions WHERE tenant = ? ORDER BY id
+SELECT id, user_id FROM partitions WHERE tenant = :tenant ORDER BY id
 
 -- name: tenants
 SELECT tenant FROM partitions UNION SELECT tenant FROM documents ORDER BY tenant

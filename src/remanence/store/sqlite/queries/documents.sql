@@ -24,8 +24,8 @@ UPDATE documents SET
     version = ?, created_at = ?, updated_at = ?, expires_at = ?, value = ?, digest = ?
 WHERE key = ?
 
--- name: delete_document
-DELETE FROM documents WHERE key = ?
+-- name: delete_documents
+DELETE FROM documents WHERE key IN (SELECT value FROM carray(:keys))
 
 -- name: edition
 e.document, e.version, e.verb, e.at, e.author, e.reason, e.value, e.digest
@@ -35,10 +35,11 @@ INSERT INTO editions (document, version, verb, at, author, reason, value, digest
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: delete_editions
-DELETE FROM editions WHERE document = ?
+DELETE FROM editions WHERE document IN (SELECT value FROM carray(:keys))
 
 -- name: editions
-SELECT {edition} FROM editions AS e WHERE e.document = ? ORDER BY e.version
+SELECT {edition} FROM carray(:keys) AS wanted CROSS JOIN editions AS e ON e.document = wanted.value
+ORDER BY e.document, e.version
 
 -- name: last_put
 ORDER BY d.updated_at DESC, d.user_id, d.session_id, d.agent_id, d.name
@@ -53,34 +54,41 @@ SELECT {document} FROM (
 SELECT d.key FROM documents AS d WHERE d.tenant = ? AND d.shelf = ? AND {condition} ORDER BY d.key
 
 -- name: documents_by_key
-SELECT {document} FROM carray(?) AS wanted CROSS JOIN documents AS d ON d.key = wanted.value
+SELECT {document} FROM carray(:keys) AS wanted
+CROSS JOIN documents AS d ON d.key = wanted.value
 
 -- name: expired
-SELECT d.key, d.shelf, d.user_id, d.session_id, d.agent_id, d.name FROM documents AS d
-WHERE d.tenant = ? AND d.shelf = ? AND d.expires_at <= ?
-ORDER BY d.expires_at, d.user_id, d.session_id, d.agent_id, d.name LIMIT ?
+SELECT d.key, d.shelf, d.user_id, d.session_id, d.agent_id, d.name, d.expires_at
+FROM documents AS d WHERE d.tenant = :tenant AND d.shelf = :shelf AND d.expires_at <= :now
+ORDER BY d.expires_at, d.user_id, d.session_id, d.agent_id, d.name LIMIT :most
 
--- name: places_after
-SELECT d.shelf, d.user_id, d.session_id, d.agent_id, d.name FROM documents AS d
-WHERE d.tenant = ? AND (d.shelf, d.user_id, d.session_id, d.agent_id, d.name) > (?, ?, ?, ?, ?)
-ORDER BY d.shelf, d.user_id, d.session_id, d.agent_id, d.name LIMIT ?
+-- name: documents_after
+SELECT {document} FROM documents AS d WHERE d.tenant = :tenant
+AND (d.shelf, d.user_id, d.session_id, d.agent_id, d.name)
+    > (:shelf, :user, :session, :agent, :name)
+ORDER BY d.shelf, d.user_id, d.session_id, d.agent_id, d.name LIMIT :most
 
 -- name: count_documents
 SELECT shelf, count(*) FROM documents WHERE tenant = :tenant GROUP BY shelf
 
--- name: raw_documents
+-- name: guarded_documents
 SELECT key, CAST(shelf AS BLOB), CAST(user_id AS BLOB), CAST(session_id AS BLOB),
     CAST(agent_id AS BLOB), CAST(name AS BLOB), version, created_at, updated_at, expires_at,
     CAST(value AS BLOB), digest, CAST(tenant AS BLOB)
-FROM documents WHERE key > ? ORDER BY key LIMIT ?
+FROM documents WHERE key > :after ORDER BY key LIMIT :most
 
--- name: raw_editions
-SELECT id, document, version, CAST(verb AS BLOB), at, CAST(author AS BLOB), CAST(reason AS BLOB),
+-- name: guarded_editions
+SELECT document, version, CAST(verb AS BLOB), at, CAST(author AS BLOB), CAST(reason AS BLOB),
     CAST(value AS BLOB), digest
-FROM editions WHERE document = ? ORDER BY version
+FROM editions WHERE document IN (SELECT value FROM carray(:keys)) ORDER BY document, version
+
+-- name: rewrite_document
+UPDATE documents SET version = :version, created_at = :created, updated_at = :updated,
+    expires_at = :expires, value = :value, digest = :digest
+WHERE key = :key
 
 -- name: delete_edition
-DELETE FROM editions WHERE id = ?
+DELETE FROM editions WHERE document = :document AND version IS :version AND digest IS :digest
 
 -- name: is_stray_edition
 NOT EXISTS (SELECT 1 FROM documents WHERE key = document)

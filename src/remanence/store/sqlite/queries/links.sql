@@ -1,5 +1,5 @@
 -- name: put_link
-INSERT INTO links (source, type, target, strength, created_at) VALUES (?, ?, ?, ?, ?)
+INSERT INTO links (source, type, target, strength, created_at) VALUES (:source, :type, :target, :strength, :created)
 ON CONFLICT (source, type, target) DO UPDATE SET strength = excluded.strength
 RETURNING created_at
 
@@ -21,7 +21,7 @@ SELECT {record}, reached.type, reached.strength, reached.outgoing, reached.creat
 CROSS JOIN memories AS m ON m.key = reached.memory
 LEFT JOIN uses AS u ON u.memory = m.key
 WHERE m.state = :active AND (:type IS NULL OR reached.type = :type)
-ORDER BY reached.strength DESC, reached.outgoing DESC, m.key, reached.type LIMIT :limit
+ORDER BY reached.strength DESC, reached.outgoing DESC, m.key, reached.type LIMIT :most
 
 -- name: related_out
 WITH reached AS ({links_out}) {related_tail}
@@ -32,28 +32,30 @@ WITH reached AS ({links_in}) {related_tail}
 -- name: related_both
 WITH reached AS ({links_out} UNION ALL {links_in}) {related_tail}
 
--- name: delete_link
-DELETE FROM links WHERE source = ? AND target = ? AND type = ?
-
 -- name: delete_links
-DELETE FROM links WHERE source = ? AND target = ?
+DELETE FROM links WHERE source = :source AND target = :target
+AND (:type IS NULL OR type = :type) RETURNING type
 
 -- name: links_after
 SELECT l.source, l.type, l.target, a.id, b.id, l.strength, l.created_at FROM links AS l
 JOIN memories AS a ON a.key = l.source
 JOIN memories AS b ON b.key = l.target
-WHERE (l.source, l.type, l.target) > (?, ?, ?)
-AND a.partition IN (SELECT id FROM partitions WHERE tenant = ?)
-ORDER BY l.source, l.type, l.target LIMIT ?
+WHERE (l.source, l.type, l.target) > (:source, :type, :target)
+AND a.partition IN (SELECT id FROM partitions WHERE tenant = :tenant)
+ORDER BY l.source, l.type, l.target LIMIT :most
+
+-- name: wanted_memories
+carray(:ids) AS wanted CROSS JOIN memories AS w ON w.id = wanted.value
+CROSS JOIN partitions AS p ON p.id = w.partition AND p.tenant = :tenant
 
 -- name: pointing
-SELECT DISTINCT m.key, m.id FROM carray(?) AS wanted
-CROSS JOIN links AS l ON l.target = wanted.value
+SELECT DISTINCT m.key, m.id FROM {wanted_memories}
+CROSS JOIN links AS l ON l.target = w.key
 CROSS JOIN memories AS m ON m.key = l.source
-WHERE l.type = ? ORDER BY m.key
+WHERE l.type = :type ORDER BY m.key
 
 -- name: pointed
-SELECT DISTINCT m.key, m.id FROM carray(?) AS wanted
-CROSS JOIN links AS l ON l.source = wanted.value
+SELECT DISTINCT m.key, m.id FROM {wanted_memories}
+CROSS JOIN links AS l ON l.source = w.key
 CROSS JOIN memories AS m ON m.key = l.target
-WHERE l.type = ? ORDER BY m.key
+WHERE l.type = :type ORDER BY m.key

@@ -1,25 +1,26 @@
 -- name: position
-SELECT coalesce(max(seq), 0) FROM changes WHERE partition = ?
+SELECT coalesce(max(seq), 0) FROM changes WHERE partition = :partition
 
 -- name: changes
-SELECT seq, memory FROM changes WHERE partition = ? AND seq > ? ORDER BY seq LIMIT ?
+SELECT seq, memory FROM changes WHERE partition = :partition AND seq > :after
+ORDER BY seq LIMIT :most
 
 -- name: newest_change
 SELECT coalesce(max(seq), 0) FROM changes
 
 -- name: changed_partitions
-SELECT DISTINCT partition FROM changes WHERE seq > ? AND seq <= ?
+SELECT DISTINCT partition FROM changes WHERE seq > :seen AND seq <= :newest
 
 -- name: trait
 m.key, m.partition, m.session_id, m.agent_id, m.speaker, m.role, m.kind, m.state, m.happened_at,
 m.created_at, m.terms, m.characters, m.flags, m.importance, m.trust, m.said_from, m.said_to
 
 -- name: traits
-SELECT {trait} FROM carray(?) AS wanted CROSS JOIN memories AS m ON m.key = wanted.value
-WHERE m.partition = ?
+SELECT {trait} FROM carray(:keys) AS wanted CROSS JOIN memories AS m ON m.key = wanted.value
+WHERE m.partition = :partition
 
 -- name: keys_of
-SELECT group_concat(key) FROM memories WHERE partition = ?
+SELECT group_concat(key) FROM memories WHERE partition = :partition
 
 -- name: keys
 SELECT group_concat(m.key) FROM memories AS m WHERE {condition}
@@ -33,7 +34,7 @@ SELECT group_concat((
 FROM carray(:terms) AS wanted
 
 -- name: records
-SELECT {record} FROM carray(?) AS wanted
+SELECT {record} FROM carray(:keys) AS wanted
 CROSS JOIN memories AS m ON m.key = wanted.value
 LEFT JOIN uses AS u ON u.memory = m.key
-WHERE m.partition = ?
+WHERE m.partition = :partition

@@ -7,7 +7,28 @@ UPDATE memories SET terms = remanence_length(text), flags = remanence_flags(text
 INSERT INTO words (words) VALUES ('rebuild')
 
 -- name: check_words
-INSERT INTO words (words, rank) VALUES ('integrity-check', 1)
+PRAGMA integrity_check(words)
+
+-- name: every_word
+SELECT term, doc, "offset" FROM words_terms
+
+-- name: words_of_rows
+SELECT key, terms FROM memory_words
+
+-- name: texts_to_word
+SELECT key, digest, partition, remanence_text(text), happened_at FROM memories WHERE key > ?
+ORDER BY key LIMIT ?
+
+-- name: every_digest
+SELECT key, digest FROM memories
+
+-- name: empty_words
+INSERT INTO words (words) VALUES ('delete-all')
+
+-- name: recount_row
+UPDATE memories SET terms = :terms, flags = :flags, said_from = :said_from, said_to = :said_to
+WHERE key = :key AND (terms, flags, said_from, said_to)
+    IS NOT (:terms, :flags, :said_from, :said_to)
 
 -- name: keys_from
 SELECT key FROM memories WHERE key > ? ORDER BY key LIMIT ?
@@ -109,7 +130,7 @@ WHERE {of_tenant} GROUP BY day ORDER BY day DESC LIMIT 30
 -- name: count_links
 SELECT count(*) FROM links JOIN memories AS m ON m.key = links.source WHERE {of_tenant}
 
--- name: newest_embedder
+-- name: newest_employed
 SELECT max(id) FROM embedders
 
 -- name: count_pending
@@ -138,16 +159,13 @@ UPDATE memories SET kind = ?, state = ?, happened_at = ?, created_at = ?, update
 WHERE key = ?
 
 -- name: id_of
-SELECT id FROM memories WHERE key = ?
+SELECT id FROM memories WHERE key = :key
 
--- name: is_label
-SELECT count(*) FROM labels WHERE partition = ? AND name = ? AND value = ? AND memory = ?
+-- name: every_label
+SELECT partition, name, value, memory FROM labels
 
--- name: count_labels
-SELECT count(*) FROM labels
-
--- name: delete_labels
-DELETE FROM labels
+-- name: metadata_of
+SELECT metadata FROM memories WHERE key = ? AND partition = ?
 
 -- name: merge_words
 INSERT INTO words (words, rank) VALUES ('merge', ?)
@@ -167,7 +185,7 @@ SELECT
     + (SELECT coalesce(sum(octet_length(h.before)), 0) FROM memories AS m
         JOIN history AS h ON h.memory = m.key WHERE m.partition IN own)
     + (SELECT coalesce(sum(octet_length(value)), 0) FROM documents
-        WHERE tenant = :tenant AND shelf IN (SELECT value FROM json_each(:shelves)))
+        WHERE tenant = :tenant AND shelf IN (SELECT value FROM carray(:shelves)))
     + (SELECT coalesce(sum(octet_length(e.value)), 0) FROM documents AS d
         JOIN editions AS e ON e.document = d.key
-        WHERE d.tenant = :tenant AND d.shelf IN (SELECT value FROM json_each(:shelves)))
+        WHERE d.tenant = :tenant AND d.shelf IN (SELECT value FROM carray(:shelves)))

@@ -1,5 +1,5 @@
--- name: embedder
-SELECT id FROM embedders WHERE fingerprint = ?
+-- name: employed_embedder
+SELECT id FROM embedders WHERE fingerprint = :fingerprint
 
 -- name: embedders
 SELECT name, digest, dimension, pooling, codes FROM embedders ORDER BY id
@@ -52,8 +52,8 @@ DELETE FROM pending WHERE memory = ? AND embedder IN (SELECT id FROM embedders)
 SELECT {record} FROM pending AS w
 CROSS JOIN memories AS m ON m.key = w.memory
 LEFT JOIN uses AS u ON u.memory = m.key
-WHERE w.embedder = ? AND m.partition IN (SELECT id FROM partitions WHERE tenant = ?)
-ORDER BY w.memory LIMIT ?
+WHERE w.embedder = :embedder AND m.partition IN (SELECT id FROM partitions WHERE tenant = :tenant)
+ORDER BY w.memory LIMIT :most
 
 -- name: count_unembedded
 SELECT count(*) FROM pending WHERE embedder = ?

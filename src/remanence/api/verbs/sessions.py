@@ -1,0 +1,137 @@
+"""The verbs of sessions: begun, read, changed, ended, listed, cleaned up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any
+
+from remanence.api import answers
+from remanence.api.answers import listed
+from remanence.api.bounds import NAME
+from remanence.api.parameters import AgentId, AllUsers, Limit, Now, UserId, Version
+from remanence.api.verb import F, Group, Holds, Layer, Says, Scoping, always, verb, where_dated
+from remanence.model.memory import MemoryRecord
+from remanence.model.session import Session
+
+CreateSessionId = Annotated[str | None, Says("its id; made when left out", bounds=NAME)]
+CreateData = Annotated[Mapping[str, Any] | None, Says("what it knows at first", "-d")]
+TtlS = Annotated[
+    float | None,
+    Says("seconds it lives after its last use", flag="--ttl", bounds={"exclusiveMinimum": 0}),
+]
+SessionId = Annotated[str, Says("the session's id", bounds=NAME)]
+Changes = Annotated[
+    Mapping[str, Any], Says("what to set; null removes", "-d", flag="--data", argument=False)
+]
+Since = Annotated[datetime | None, Says("used at or after this moment")]
+
+SessionList = listed("SessionList", "Several sessions, the last used first.", sessions=Session)
+
+
+class Sessions(Layer[F]):
+    """Sessions of one tenant. They belong to a user, or to none."""
+
+    layer = "sessions"
+    group = Group.SESSIONS
+
+    @verb(
+        "POST /v1/sessions",
+        writes=True,
+        holds=Holds.WRITTEN,
+        example={"session_id": "trip", "user_id": "alice", "data": {"mood": "hurried"}},
+    )
+    def create(
+        self,
+        session_id: CreateSessionId = None,
+        *,
+        user_id: UserId = None,
+        agent_id: AgentId = None,
+        data: CreateData = None,
+        ttl_s: TtlS = None,
+    ) -> Session:
+        """Begin a session.
+
+        `Conflict` if one of that id is alive. One that ended or ran out is begun anew, with nothing
+        of its old data. One that ran out more than a year ago by a clock that `cleanup` would not
+        believe is left as it is (`InvalidInput`): if the clock is right, `erase` it first.
+        """
+
+    @verb("POST /v1/sessions/get", writes=True)
+    def get(self, session_id: SessionId, *, user_id: UserId = None) -> Session:
+        """Show a session; it lives on.
+
+        The session, whose time to live starts anew; `NotFound` if it is not there or ran out.
+
+        One that ended can be read, with `ended_at` set, until its time has run out; reading does
+        not prolong it.
+        """
+
+    @verb("POST /v1/sessions/update", writes=True)
+    def update(
+        self,
+        session_id: SessionId,
+        changes: Changes,
+        *,
+        user_id: UserId = None,
+        version: Version = None,
+    ) -> Session:
+        """Change what a session knows.
+
+        Merge changes into the data, key by key; None removes a key.
+
+        Writers that change different keys never undo each other. With `version`, `Conflict` unless
+        the data is still of that version; also `Conflict` when the session has ended.
+        """
+
+    @verb("POST /v1/sessions/end", writes=True)
+    def end(self, session_id: SessionId, *, user_id: UserId = None) -> Session:
+        """End a session; one that has ended stays as it is."""
+
+    @verb(
+        "POST /v1/sessions/erase",
+        writes=True,
+        answer=answers.Acknowledgement,
+        destructive=True,
+        erases=always,
+    )
+    def erase(self, session_id: SessionId, *, user_id: UserId = None) -> bool:
+        """Remove a session for good; its messages stay."""
+
+    @verb("GET /v1/sessions", answer=SessionList, command="list")
+    def active(
+        self,
+        *,
+        user_id: UserId = None,
+        all_users: AllUsers = False,
+        since: Since = None,
+        limit: Limit = 100,
+    ) -> list[Session]:
+        """List the sessions that are alive, the one last used first.
+
+        `since` leaves out those not used from then on. Without a cache the moment of last use is
+        known to within 1 % of the time to live.
+        """
+
+    @verb("GET /v1/sessions/recent", answer=answers.MemoryList)
+    def recent(
+        self, session_id: SessionId, *, user_id: UserId = None, limit: Limit = 100
+    ) -> list[MemoryRecord]:
+        """Show the last messages of a session, oldest first.
+
+        They are there whether or not the session itself was created or still lives.
+        """
+
+    @verb(
+        "POST /v1/sessions/cleanup",
+        writes=True,
+        scope=Scoping.TENANT,
+        answer=answers.Count,
+        erases=where_dated,
+    )
+    def cleanup(self, *, now: Now = None) -> int:
+        """Remove the sessions whose time has run out.
+
+        A clock that stands a year after anything was put is not believed (`InvalidInput`): pass
+        `now` to say that it is right.
+        """

@@ -1,0 +1,301 @@
+"""The verbs of sleep: a night planned, run, looked at and taken back; what would be forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from remanence.api import answers
+from remanence.api.bounds import NAME, choice
+from remanence.api.parameters import ExamplesLimit, Steps
+from remanence.api.verb import F, Group, Holds, Layer, MemoryHere, Says, Scoping, for_long, verb
+from remanence.consolidation.retention.forecast import Forecast
+from remanence.model.progress import Progress
+from remanence.model.sleep import Deed, Plan, Run, RunChanged, RunShown, SleepPolicy, Status, Step
+from remanence.model.write import Insert
+
+UserId = Annotated[
+    str | None, Says("only this user's memories; everybody's when left out", "-u", bounds=NAME)
+]
+RunModel = Annotated[bool, Says("let the language model help; what it says is checked")]
+Now = Annotated[datetime | str | None, Says("what age counts from", wire=datetime | None)]
+Limit = Annotated[int, Says("so many at most", "-n", bounds={"minimum": 1, "maximum": 1000})]
+LogStep = Annotated[str | None, Says("only runs of this step", bounds=choice(Step))]
+LogStatus = Annotated[
+    str | None, Says("running, completed, failed, cancelled or undone", bounds=choice(Status))
+]
+Id = Annotated[str, Says("the run's id")]
+Days = Annotated[int, Says("so many days ahead", bounds={"minimum": 1, "maximum": 36525})]
+PlotPath = Annotated[str | Path, Says("a .svg or .png file", wire=Path)]
+
+
+MOST_DEEDS = 100  # of a step that are told one by one
+MOST_ABOUT = 5  # memories of a deed whose beginnings are shown
+EXCERPT = 72
+_CHANGED = fields(RunChanged)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """One thing a step would do, with the beginnings of the first memories it is about.
+
+    `writes` are the texts of memories it would add; `keeps` is the one that stays of a merge.
+    """
+
+    what: str
+    why: str
+    about: tuple[str, ...]
+    excerpts: tuple[str, ...]
+    writes: tuple[str, ...] = ()
+    keeps: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepPlan:
+    """What a step would do: how much in all, and the first of it one by one."""
+
+    step: Step
+    looked_at: int
+    decided: int
+    takes: int
+    first: tuple[Decision, ...]
+    notes: tuple[str, ...]
+    alarm: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NightPlan(answers.Wrapped):
+    """What a night would do, step by step."""
+
+    listing = "plans"
+    plans: tuple[StepPlan, ...]
+
+    @classmethod
+    def of(cls, value: Sequence[Plan], request: Any, memory: MemoryHere) -> Self:
+        ids = dict.fromkeys(id for plan in value for id in shown_of(plan))
+        texts = _texts(memory, ids)
+        return cls(plans=tuple(foreseen(plan, texts) for plan in value))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunChange(RunChanged):
+    """One memory that a run changed, with the beginning of its text, if it is still there."""
+
+    excerpt: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunDetail(answers.Wrapped):
+    """A run with what it changed."""
+
+    listing = "changes"
+    run: Run
+    changes: tuple[RunChange, ...]
+
+    @classmethod
+    def of(cls, value: RunShown, request: Any, memory: MemoryHere) -> Self:
+        texts = _texts(memory, (change.id for change in value.changes))
+        changes = (
+            RunChange(**asdict(one), excerpt=_beginning(texts.get(one.id, "")))
+            for one in value.changes
+        )
+        return cls(run=value.run, changes=tuple(changes))
+
+    def taken(self) -> RunShown:
+        told = ({each.name: getattr(one, each.name) for each in _CHANGED} for one in self.changes)
+        return RunShown(run=self.run, changes=tuple(RunChanged(**one) for one in told))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runs(answers.Wrapped):
+    """Runs of steps; `healthy` when none of them failed."""
+
+    listing = "runs"
+    holds = Holds.FIGURES
+    runs: tuple[Run, ...]
+
+    @property
+    def healthy(self) -> bool:
+        """Whether none of them failed."""
+        return all(run.error is None for run in self.runs)
+
+
+def _texts(memory: MemoryHere, ids: Iterable[str]) -> dict[str, str]:
+    found = memory.parts.store.archive.get(memory.tenant, list(ids))
+    return {record.id: record.text for record in found}
+
+
+def foreseen(plan: Plan, texts: Mapping[str, str]) -> StepPlan:
+    """A plan as it is told; `texts` are those of the memories it is about."""
+    return StepPlan(
+        step=plan.step,
+        looked_at=plan.looked_at,
+        decided=len(plan.deeds),
+        takes=plan.takes,
+        first=tuple(_decision(deed, texts) for deed in plan.deeds[:MOST_DEEDS]),
+        notes=plan.notes,
+        alarm=plan.alarm,
+    )
+
+
+def shown_of(plan: Plan) -> Sequence[str]:
+    """The ids of the memories whose beginnings are shown."""
+    return [id for deed in plan.deeds[:MOST_DEEDS] for id in deed.about[: MOST_ABOUT + 1]]
+
+
+def _decision(deed: Deed, texts: Mapping[str, str]) -> Decision:
+    new = {one.record.id: one.record.text for one in deed.actions if isinstance(one, Insert)}
+    about = tuple(id for id in deed.about if id not in new)
+    known = (texts[id] for id in about[:MOST_ABOUT] if id in texts)
+    merges = deed.what == "merge"
+    return Decision(
+        what=deed.what,
+        why=deed.why,
+        about=about,
+        excerpts=tuple(map(_beginning, known)),
+        writes=tuple(new.values()),
+        keeps=deed.about[0] if merges else None,
+    )
+
+
+def _beginning(text: str) -> str:
+    line = " ".join(text[: EXCERPT * 4].split())
+    return line if len(line) <= EXCERPT else f"{line[: EXCERPT - 1]}…"
+
+
+def _erases(memory: MemoryHere, request: Any) -> bool:
+    """A whole night erases what rules archived long ago where the settings say so."""
+    if request.steps:
+        return Step.ERASE in request.steps
+    return memory.settings.erase_after_days > 0
+
+
+class Sleep(Layer[F]):
+    """What a memory does at rest, for one tenant."""
+
+    layer = "sleep"
+    group = Group.SLEEP
+
+    @verb(
+        "POST /v1/sleep/runs",
+        writes=True,
+        answer=Runs,
+        reports=True,
+        erases=_erases,
+        example={"steps": ["merge"], "user_id": "alice"},
+    )
+    def run(
+        self,
+        steps: Steps = None,
+        *,
+        user_id: UserId = None,
+        model: RunModel = False,
+        policy: SleepPolicy | None = None,
+        now: Now = None,
+        schedule: str | None = None,
+        progress: Progress | None = None,
+    ) -> list[Run]:
+        """Sleep: consolidate, forget, compress, learn, tidy up. A run can be undone.
+
+        Do the steps, all if none are named, in the order of a night; one run for each.
+
+        "consolidate" stands for merge, distil and reflect. Erasing happens only if the policy has
+        `erase_after_days`. A step that fails does not stop the next; `Conflict` if somebody else
+        is at one. A run that was cut off is gone on with first. Accounts of runs whose time has
+        run out go at the end, by the clock, however late `now` is.
+        """
+
+    @verb("GET /v1/sleep/plan", answer=NightPlan, reports=True)
+    def plan(
+        self,
+        steps: Steps = None,
+        *,
+        user_id: UserId = None,
+        model: RunModel = False,
+        policy: SleepPolicy | None = None,
+        now: Now = None,
+        progress: Progress | None = None,
+    ) -> list[Plan]:
+        """Say what sleep would do, and change nothing."""
+
+    @verb("GET /v1/sleep/runs", scope=Scoping.TENANT, answer=Runs)
+    def log(
+        self, *, limit: Limit = 50, step: LogStep = None, status: LogStatus = None
+    ) -> list[Run]:
+        """List runs, the latest first."""
+
+    @verb("GET /v1/sleep/runs/{id}", scope=Scoping.BY_ID, answer=RunDetail)
+    def show(self, id: Id) -> RunShown:
+        """Show a run with all it changed."""
+
+    @verb(
+        "POST /v1/sleep/runs/{id}/undo",
+        writes=True,
+        scope=Scoping.BY_ID,
+        holds=Holds.FIGURES,
+        lasts=for_long,
+    )
+    def undo(self, id: Id) -> Run:
+        """Take a run back: what nobody has changed since is as it was.
+
+        `counts` tells what was `restored`, what the run had made and is `withdrawn` (archived),
+        and what was `left` because somebody changed it. `Conflict` if it was undone already, or
+        has not ended.
+        """
+
+    @verb(
+        "POST /v1/sleep/undo-night",
+        writes=True,
+        scope=Scoping.TENANT,
+        answer=Runs,
+        governs=True,
+        lasts=for_long,
+    )
+    def undo_night(self) -> list[Run]:
+        """Take back the whole last night.
+
+        Take back the last night, its last run first; what was undone or failed is passed over.
+
+        A night is what one call of `run` did: steps in their order.
+        """
+
+    @verb("POST /v1/sleep/runs/{id}/cancel", writes=True, scope=Scoping.BY_ID, holds=Holds.FIGURES)
+    def cancel(self, id: Id) -> Run:
+        """Stop a run before its next batch; what was done stays, and can be undone.
+
+        Undoing goes on to its end, unless it was cut off: then the run counts as cancelled.
+        """
+
+    @verb("POST /v1/sleep/resume", writes=True, scope=Scoping.TENANT, answer=Runs, lasts=for_long)
+    def resume(self) -> list[Run]:
+        """Go on with runs that were cut off."""
+
+    @verb("GET /v1/sleep/forecast")
+    def forecast(
+        self,
+        *,
+        user_id: UserId = None,
+        days: Days = 90,
+        limit: ExamplesLimit = 20,
+        policy: SleepPolicy | None = None,
+        now: Now = None,
+    ) -> Forecast:
+        """Say what would be forgotten, when and why."""
+
+    @verb(
+        local="it writes a file; `sleep.forecast` gives the figures", answer=answers.Acknowledgement
+    )
+    def plot(
+        self,
+        path: PlotPath,
+        *,
+        user_id: UserId = None,
+        days: Days = 90,
+        limit: ExamplesLimit = 8,
+        policy: SleepPolicy | None = None,
+        now: Now = None,
+    ) -> None:
+        """Draw how the memories fade that would be forgotten first."""

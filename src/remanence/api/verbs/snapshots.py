@@ -1,0 +1,78 @@
+"""The verbs of snapshots: taken, compared, restored."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Annotated, Unpack
+
+from remanence.api import answers
+from remanence.api.answers import listed
+from remanence.api.bounds import LABEL, TEXT
+from remanence.api.parameters import AllUsers, By, DryRun, ScopeArguments, UserId
+from remanence.api.verb import F, Group, Holds, Layer, Says, always, for_long, verb
+from remanence.model.snapshot import Restored, Snapshot, SnapshotDiff
+
+Name = Annotated[str, Says("the snapshot's name", bounds=TEXT)]
+Note = Annotated[str | None, Says("what it is for", bounds=LABEL)]
+Other = Annotated[str | None, Says("another snapshot; left out, the present", bounds=TEXT)]
+
+SnapshotList = listed("SnapshotList", "Several snapshots, the newest first.", snapshots=Snapshot)
+
+
+class Snapshots(Layer[F]):
+    """One tenant's snapshots. Memories and blocks are kept by reference, never copied."""
+
+    layer = "snapshots"
+    group = Group.SNAPSHOTS
+
+    @verb(
+        "POST /v1/snapshots",
+        writes=True,
+        holds=Holds.WRITTEN,
+        lasts=for_long,
+        example={"name": "before the trip", "user_id": "alice"},
+    )
+    def take(
+        self,
+        name: Name,
+        *,
+        all_users: AllUsers = False,
+        note: Note = None,
+        **where: Unpack[ScopeArguments],
+    ) -> Snapshot:
+        """Take a snapshot of a user's memory, or of another scope.
+
+        Keep what the scope holds now under a name; `Conflict` when its user has that name.
+
+        What is written while it is taken may be in it or not.
+        """
+
+    @verb("GET /v1/snapshots", answer=SnapshotList)
+    def list(
+        self, *, user_id: UserId = None, all_users: AllUsers = False
+    ) -> builtins.list[Snapshot]:
+        """List a user's snapshots, or everybody's, the newest first."""
+
+    @verb("GET /v1/snapshots/get")
+    def get(self, name: Name, *, user_id: UserId = None) -> Snapshot:
+        """Show a snapshot; `NotFound` if there is none."""
+
+    @verb("GET /v1/snapshots/diff")
+    def diff(self, name: Name, other: Other = None, *, user_id: UserId = None) -> SnapshotDiff:
+        """Compare a snapshot with another, or with the present."""
+
+    @verb("POST /v1/snapshots/restore", writes=True, destructive=True, governs=True, lasts=for_long)
+    def restore(
+        self, name: Name, *, user_id: UserId = None, dry_run: DryRun = False, actor: By = None
+    ) -> Restored:
+        """Go back to a snapshot; this can itself be undone.
+
+        Make the scope what it was, and first take a snapshot that undoes this.
+
+        Memories made since are archived, those that changed get their values back, blocks a new
+        version, sessions their values. After an interruption, call it again.
+        """
+
+    @verb("DELETE /v1/snapshots", writes=True, answer=answers.Acknowledgement, erases=always)
+    def delete(self, name: Name, *, user_id: UserId = None) -> None:
+        """Drop a snapshot; the memories stay."""

@@ -1,0 +1,1 @@
+"""What a memory uses besides its store: vector indexes, caches, embedders, language models."""

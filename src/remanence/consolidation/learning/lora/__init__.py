@@ -1,0 +1,1 @@
+"""A LoRA of a language model, taught facts and memories (the `train` extra)."""

@@ -1,0 +1,1 @@
+"""Forgetting: how memories fade, what leaves recall, what is foreseen, what is erased later."""

@@ -1,0 +1,1 @@
+"""Distilling: themes of somebody's days become semantic memories, with links to their sources."""

@@ -1,5 +1,0 @@
-"""The embedded vector index: sign bits scanned in memory, exact scores from the store."""
-
-from remanence.index.bits.index import BitsIndex
-
-__all__ = ["BitsIndex"]

@@ -1,1 +1,0 @@
-"""What is read of each area of life, as tables of rules."""

@@ -1,1 +1,0 @@
-"""Word tables of common knowledge: family words, places, trades, tongues, first names, verbs."""

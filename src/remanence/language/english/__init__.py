@@ -1,0 +1,1 @@
+"""What is known of English: its dates, and the facts that sentences state."""

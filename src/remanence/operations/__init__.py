@@ -1,1 +1,0 @@
-"""One declaration per verb: command line, servers and reference loop over the same table."""

@@ -1,0 +1,188 @@
+"""Short paths to what has a longer one: those that everybody tries first, and four of old."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+
+from remanence.api.answers import SearchResult
+from remanence.api.bounds import LIMIT, NAME, parameter
+from remanence.api.reading import Misfit, read
+from remanence.api.rendering import encoded
+from remanence.api.schema import Schema
+from remanence.api.verb import AnyVerb
+from remanence.api.verbs.table import verb_of
+from remanence.model.memory import Json, MemoryRecord
+from remanence.server.access.caller import Caller, authorise
+from remanence.server.authorization import Door
+from remanence.server.rest import openapi
+from remanence.server.rest.asking import answer_of, body_of, from_query, key_of
+from remanence.server.rest.openapi import JSON, add_route
+from remanence.server.rest.router import endpoint_of
+
+TAG = "In short"
+NESTED = frozenset({"filters"})
+ERASE = "Erase a memory for good; to archive it instead, POST to /v1/memories/forget."
+LONGEST_Q = 4_000  # of four bytes each, written with percent signs, still fit into an address
+_LIST = verb_of("find").at("GET /v1/memories")
+_DELETE = verb_of("forget").at("DELETE /v1/memories/{id}")
+_ADD, _SEARCH, _RUN, _STATS = map(verb_of, ("add", "search", "sleep.run", "stats"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """A question in short."""
+
+    user_id: str | None = parameter("the user whose memory it is", bounds=NAME)
+    agent_id: str | None = parameter("the agent it belongs to", bounds=NAME)
+    session_id: str | None = parameter("the conversation it belongs to", bounds=NAME)
+    q: str = parameter(
+        "the question, in plain words", ..., bounds={"minLength": 1, "maxLength": LONGEST_Q}
+    )
+    k: int = parameter("how many memories", 5, bounds=LIMIT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredMemory:
+    """What was stored."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrievedMemory:
+    """One memory, in short."""
+
+    id: str
+    content: str
+    score: float
+    metadata: dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retrieval:
+    """Memories, best first."""
+
+    memories: tuple[RetrievedMemory, ...]
+
+
+def add_aliases(app: Starlette) -> None:
+    """Add the two that everybody tries first, and the four of old.
+
+    What was deleted is not there any more, so that erases; forgetting can be undone.
+    """
+    asked = [each for each in fields(_LIST.request) if each.name not in NESTED]
+    listed = [openapi.parameter(_LIST.request, each, "query") for each in asked]
+    told = openapi.told_of(_LIST) | {"operationId": "find_all", "parameters": listed}
+    add_route(app, _LIST.path, endpoint_of(_LIST, _listing), methods=["GET"], **told)
+    told = openapi.told_of(_DELETE) | {"operationId": "erase", "summary": ERASE}
+    told["parameters"] = [openapi.ID_IN_PATH]
+    add_route(app, _DELETE.path, endpoint_of(_DELETE, _erasure), methods=["DELETE"], **told)
+    for name, method, endpoint, about, answer, extra in (
+        ("store", "POST", _store, "Remember a text", StoredMemory, _store_body()),
+        ("retrieve", "GET", _retrieve, "Find the memories that answer a question", Retrieval, None),
+        ("consolidate", "POST", endpoint_of(_RUN, _consolidation), _MERGE, _RUN.response, _body()),
+        ("stats", "GET", endpoint_of(_STATS, _nothing), _FIGURES, _STATS.response, None),
+    ):
+        told = openapi.told(f"memory_{name}", about, TAG, answer, body=extra)
+        if extra is not None:
+            told["parameters"] = [openapi.KEY_HEADER]
+        if name == "retrieve":
+            told["parameters"] = [openapi.parameter(Ask, each, "query") for each in fields(Ask)]
+        if name == "consolidate":
+            events = {"text/event-stream": {"schema": {"type": "string"}}}
+            told["responses"]["200"]["content"] |= events
+        add_route(app, f"/memory/{name}", endpoint, methods=[method], **told)
+
+
+async def _listing(route: AnyVerb, request: Request) -> Any:
+    return read(route.request, from_query(route.request, request, without=NESTED))
+
+
+async def _erasure(route: AnyVerb, request: Request) -> Any:
+    if request.query_params:
+        raise Misfit("DELETE takes no query: it erases the memory that the path names.")
+    return route.request(id=(request.path_params["id"],), erase=True)
+
+
+async def _consolidation(route: AnyVerb, request: Request) -> Any:
+    return read(route.request, {"steps": ["consolidate"], **await body_of(request)})
+
+
+async def _nothing(route: AnyVerb, request: Request) -> Any:
+    if request.query_params:
+        raise Misfit("stats takes no query.")
+    return route.request()
+
+
+async def _store(request: Request) -> Response:
+    state, caller = request.app.state, request.state.caller
+    authorise(caller, _ADD)
+    data = await body_of(request)
+    for name in ("text", "content"):
+        if name in data:
+            raise Misfit(f"{name} is unknown; what to remember is called context here.")
+    if not isinstance(data.get("context"), str):
+        raise Misfit("context must be a text: what to remember.")
+    text = data.pop("context")
+    given = {"importance": 0.5, **data, "text": text}
+    key = key_of(request)
+    if key and given.get("idempotency_key") is None:
+        given["idempotency_key"] = key
+    record = await state.calls.run(state.door.perform, caller, _ADD, read(_ADD.request, given))
+    return Response(encoded(StoredMemory(id=record.id)), media_type=JSON)
+
+
+async def _retrieve(request: Request) -> Response:
+    state, caller = request.app.state, request.state.caller
+    authorise(caller, _SEARCH)
+    ask = read(Ask, from_query(Ask, request))
+    if len(ask.q) > LONGEST_Q:
+        raise Misfit(f"q has more than {LONGEST_Q:,} characters; POST it to /v1/search.")
+    whose = {name: getattr(ask, name) for name in ("user_id", "agent_id", "session_id")}
+    wanted = _SEARCH.request(query=ask.q, limit=ask.k, **whose)
+    degraded, answer = await state.calls.run(_retrieved, state.door, caller, wanted)
+    told = " ".join("; ".join(degraded).split()).encode("ascii", "replace").decode()
+    # The answer has no place for it.
+    return answer_of(answer, headers={"x-memory-degraded": told} if degraded else None)
+
+
+def _retrieved(door: Door, caller: Caller, wanted: Any) -> tuple[tuple[str, ...], Retrieval]:
+    found: SearchResult = door.perform(caller, _SEARCH, wanted)
+    memories = (
+        RetrievedMemory(
+            id=hit.memory.id,
+            content=hit.memory.text,
+            score=hit.relevance,
+            metadata=_metadata(hit.memory),
+        )
+        for hit in found.hits
+    )
+    return found.degraded, Retrieval(memories=tuple(memories))
+
+
+def _metadata(record: MemoryRecord) -> dict[str, Any]:
+    """The caller's own metadata, and what is known of the memory besides."""
+    known = ("kind", "importance", "happened_at", "speaker")
+    return {**{name: getattr(record, name) for name in known}, **record.metadata}
+
+
+def _store_body() -> Schema:
+    schema = openapi.SCHEMAS.request(_ADD.request, without=frozenset({"text"}))
+    context = {"type": "string", "minLength": 1, "description": "what to remember"}
+    schema["properties"] = {"context": context, **schema["properties"]}
+    schema["properties"]["importance"]["default"] = 0.5
+    schema["required"] = ["context"]
+    example = {"context": "Ana moved to Lisbon", "importance": 0.8}
+    return openapi.body_schema(schema, example=example)
+
+
+def _body() -> Schema:
+    return openapi.body_schema(openapi.SCHEMAS.request(_RUN.request), example={})
+
+
+_MERGE, _FIGURES = "Merge what says the same, and summarise", "Show counts, growth and sizes"

@@ -1,1 +1,0 @@
-"""Maintenance while nobody asks: consolidate, forget, compress, learn, on a schedule."""

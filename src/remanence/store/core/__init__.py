@@ -1,0 +1,1 @@
+"""What both SQL stores share; a dialect brings a `Session`, a `Database` and its `.sql` files."""

@@ -1,0 +1,143 @@
+"""What recall reads: partitions, the change feed, traits, records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from remanence.model.filter import Filter
+from remanence.model.memory import MemoryRecord
+from remanence.model.ports.store import Change, Keys, Name, Tie, Trait
+from remanence.model.scope import Reach
+from remanence.store.core.database import D, StorePart
+from remanence.store.core.session import Session
+from remanence.store.rows import KINDS, STATES, spelled_id
+
+_CHUNK = 5000
+
+
+class StoredRecall(StorePart[D]):
+    """The RecallSource port, but for the text index and the bell.
+
+    All is read in chunks, so no read stays open between them.
+    """
+
+    def partitions(self, reach: Reach) -> list[int]:
+        """The partitions a read may see."""
+        found = self._database.read(
+            reach.tenant, lambda session: self._database.partitions(session, reach)
+        )
+        return found or []
+
+    def position(self, partition: int) -> int:
+        """The newest `seq` of the partition's feed."""
+        found = self._database.read_partition(
+            partition, lambda session: session.value("position", partition=partition)
+        )
+        return found or 0
+
+    def changes(self, partition: int, after: int, limit: int) -> list[Change]:
+        """The partition's feed entries after `after`, in order."""
+        asked = {"partition": partition, "after": after, "most": limit}
+        rows = self._database.read_partition(
+            partition, lambda session: session.rows("changes", **asked)
+        )
+        return [Change._make(row) for row in rows or []]
+
+    def traits(self, partition: int, keys: Sequence[int] | None = None) -> Iterator[Trait]:
+        """Traits by key."""
+        if keys is None:
+            wanted = self._numbers("keys_of", partition)
+        else:
+            wanted = np.unique(np.asarray(keys, np.int64))
+        yield from _traits(self._in_chunks("traits", partition, wanted))
+
+    def keys(self, partition: int, where: Filter) -> Keys:
+        """Keys in the partition that satisfy the filter, ascending."""
+
+        def work(session: Session) -> Keys:
+            condition = self._database.matched(session, partition, where)
+            return session.numbers_matching("keys", condition)
+
+        found = self._database.read_partition(partition, work)
+        if found is None:
+            self._database.check(where)
+        return _sorted(found)
+
+    def records(self, partition: int, keys: Sequence[int]) -> dict[int, MemoryRecord]:
+        """Whole records by key; keys that are gone, or of another partition, are left out."""
+        wanted = np.unique(np.asarray(keys, np.int64))
+
+        def work(session: Session) -> dict[int, MemoryRecord]:
+            asked = session.array_of(wanted)
+            rows = session.rows("records", partition=partition, keys=asked)
+            return {row[0]: self._database.record(session, row) for row in rows}
+
+        return self._database.read_partition(partition, work) or {}
+
+    def key_of(self, tenant: str, id: str) -> tuple[int, int] | None:
+        """(partition, key) of a tenant's memory."""
+        return self._database.read(
+            tenant, lambda session: self._database.places(session, [id]).get(id)
+        )
+
+    def names(self, partition: int) -> Iterator[Name]:
+        """The partition's entities in order of number."""
+        known = self._numbers("numbers_of_names", partition)
+        for number, id, name, type in self._in_chunks("names", partition, known):
+            yield Name(number, spelled_id(id), name, type)
+
+    def mentioned(
+        self, partition: int, keys: Sequence[int] | None = None
+    ) -> Iterator[tuple[int, int]]:
+        """(memory key, entity number) of active memories, by key."""
+        if keys is not None:
+            wanted = np.unique(np.asarray(keys, np.int64))
+            yield from self._in_chunks("mentioned_in", partition, wanted)
+            return
+        memory = entity = 0
+        while rows := self._after("mentioned_after", partition, memory=memory, entity=entity):
+            yield from rows
+            memory, entity = rows[-1]
+
+    def ties(self, partition: int) -> Iterator[Tie]:
+        """Claims between two entities that are neither resting, retired nor denials."""
+        after = 0
+        while rows := self._after("ties_after", partition, after=after):
+            for _, *tie in rows:
+                yield Tie(*tie)
+            after = rows[-1][0]
+
+    def _in_chunks(self, name: str, partition: int, wanted: Keys) -> Iterator[Any]:
+        for at in range(0, len(wanted), _CHUNK):
+            some = wanted[at : at + _CHUNK]
+
+            def work(session: Session, some: Keys = some) -> list[Any]:
+                return session.rows(name, partition=partition, keys=session.array_of(some))
+
+            yield from self._database.read_partition(partition, work) or []
+
+    def _after(self, name: str, partition: int, **after: int) -> list[Any]:
+        asked = {"partition": partition, "most": _CHUNK, **after}
+        return self._database.read_partition(partition, lambda one: one.rows(name, **asked)) or []
+
+    def _numbers(self, name: str, partition: int) -> Keys:
+        return _sorted(
+            self._database.read_partition(
+                partition, lambda session: session.numbers(name, partition=partition)
+            )
+        )
+
+
+def _sorted(keys: Keys | None) -> Keys:
+    return np.empty(0, np.int64) if keys is None else np.sort(keys)
+
+
+def _traits(rows: Iterable[Any]) -> Iterator[Trait]:
+    for (key, partition, session, agent, speaker, role, kind, state, happened, created,
+         terms, characters, flags, importance, trust, first, after) in rows:  # fmt: skip
+        yield Trait(key, partition, session, agent, speaker, role, KINDS[kind], STATES[state],
+                    happened, created, terms, characters, flags, importance, trust,
+                    first, after)  # fmt: skip

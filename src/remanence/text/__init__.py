@@ -1,1 +1,0 @@
-"""Pure functions on language: words, dates, names, cues, and where to cut a long text."""

@@ -1,0 +1,211 @@
+"""Learning the ranker's weights from questions with known answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from remanence.api.memory import Memory
+from remanence.errors import InvalidInput
+from remanence.recall.columns import ALONE as NO_SESSION
+from remanence.recall.query import query_of
+from remanence.recall.scene import Scene
+from remanence.recall.signals import SIGNALS, WORDY, extents_of, measure
+from remanence.tools.evaluation.datasets import Corpus, Probe, filled
+from remanence.tools.evaluation.logistic import Fitted, fit
+
+# Learned from the pools of searches for this many: more than most ask for, so that there is much to
+# tell apart.
+WIDE = 50
+# A LongMemEval corpus has one question, a LoCoMo conversation some two hundred.
+DATASET_WEIGHT = {"longmemeval": 15.0}
+# The same turns as if each stood alone, so that the ranker is sane where there is no conversation.
+ALONE = " alone"
+ALONE_WEIGHT = 0.2
+# How firmly weights are held to their prior, which is zero for most: the few questions with a
+# date cannot teach that a memory of that time is worth more, nor those that name a thing that
+# what is tied to it is.
+RIDGE = 10.0
+WORDY_RIDGE = 100.0
+PRIOR_RIDGE = 10_000.0
+LEFT_OUT = 1e12
+MATCHING = frozenset(
+    {
+        *("vector", "vector.part", "vector.mean", "vector.feedback", "tokens", "tokens.spread"),
+        *("tokens.pair", "tokens.pair.spread", "tokens.pair.place", "words", "words.share"),
+        *("around.words", "around.share", "around.session"),
+    }
+)
+PRIOR = {"time": 0.5, "time.words": 0.15, "time.said": 0.14}
+# The same for a signal so rare that its scale says nothing: what the full signal is worth.
+WHOLE_PRIOR = {"graph": 1.0}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """One question's pool: its signals, and which of it is gold."""
+
+    dataset: str
+    corpus: str
+    probe: Probe
+    ids: tuple[str, ...]
+    sessions: tuple[str, ...]
+    figures: NDArray[np.float32]
+
+    @property
+    def gold(self) -> NDArray[np.bool_]:
+        """Which memories of the pool answer the question."""
+        return np.array([id in self.probe.turns for id in self.ids], bool)
+
+
+def samples_of(
+    corpora: Iterable[Corpus],
+    folder: Path,
+    names: Sequence[str] = SIGNALS,
+    on_corpus: Callable[[str], None] | None = None,
+) -> list[Sample]:
+    """The signals of every question's pool, computed by the very code a search runs."""
+    samples: list[Sample] = []
+    for corpus in corpora:
+        if not corpus.probes:
+            continue
+        with filled(corpus, folder) as memory:
+            for probe in corpus.probes:
+                samples += _samples(memory, corpus, probe, names)
+        if on_corpus:
+            on_corpus(corpus.name)
+    return samples
+
+
+def _samples(
+    memory: Memory, corpus: Corpus, probe: Probe, names: Sequence[str]
+) -> Iterator[Sample]:
+    """The question's pool as it is, and once more as if every turn stood alone."""
+    query = query_of(
+        probe.question, tenant=memory.tenant, clock_now=probe.now, user_id=corpus.name, limit=WIDE
+    )
+    [scene] = memory.parts.recall.scenes(query)
+    keys = scene.columns.key[scene.rows].tolist()
+    records = memory.parts.store.recall.records(scene.partition, keys)
+    for dataset, seen in ((corpus.dataset, scene), (corpus.dataset + ALONE, _alone(scene))):
+        yield Sample(
+            dataset=dataset,
+            corpus=corpus.name,
+            probe=probe,
+            ids=tuple(str(records[key].external_id) for key in keys),
+            sessions=tuple(str(records[key].session_id) for key in keys),
+            figures=measure(seen, extents_of([seen]), names),
+        )
+
+
+def _alone(scene: Scene) -> Scene:
+    nobody = np.full(len(scene.columns), NO_SESSION, np.int32)
+    return replace(scene, columns=replace(scene.columns, session=nobody))
+
+
+def train(samples: Sequence[Sample], names: Sequence[str] = SIGNALS) -> Fitted:
+    """Weights from samples; questions whose gold never reached the pool teach nothing.
+
+    A signal that says "this matches" never counts against a memory: where the data would have
+    it so, to make up for another, it is left out and the rest is fitted again.
+    """
+    ridge = np.array([_ridge(name) for name in names])
+    fitted: Fitted | None = None
+    while True:
+        fitted = _fitted(samples, names, ridge, fitted)
+        wrong = [n for n, weight in enumerate(_least(fitted, names)) if weight < -1e-6]
+        wrong = [n for n in wrong if ridge[n] < LEFT_OUT]
+        if not wrong:
+            return fitted
+        ridge[wrong] = LEFT_OUT
+
+
+def _least(fitted: Fitted, names: Sequence[str]) -> list[float]:
+    """The least each matching signal counts, whatever the wordiness; 0 for all others."""
+    plain = dict(zip(names, fitted.weight / fitted.scale, strict=True))
+    least = []
+    for name in names:
+        basic = name.removesuffix(WORDY)
+        total = plain[name] if name == basic else plain[basic] + plain[name]
+        least.append(float(total) if basic in MATCHING else 0.0)
+    return least
+
+
+def _fitted(
+    samples: Sequence[Sample],
+    names: Sequence[str],
+    ridge: NDArray[np.float64],
+    before: Fitted | None,
+) -> Fitted:
+    usable = _usable(samples)
+    if not usable:
+        raise InvalidInput(
+            "There is nothing to learn from: no question's answer is among what a search finds, "
+            "beside memories that do not answer it."
+        )
+    figures = np.concatenate([sample.figures for sample in usable])
+    return fit(
+        figures,
+        np.concatenate([sample.gold for sample in usable]),
+        np.cumsum([0, *(len(sample.ids) for sample in usable[:-1])]),
+        np.concatenate([np.full(len(s.ids), _weight(s.dataset)) for s in usable]),
+        ridge,
+        _prior(names, figures),
+        None if before is None else before.weight,
+    )
+
+
+def _prior(names: Sequence[str], figures: NDArray[np.float32]) -> NDArray[np.float64]:
+    columns = zip(names, figures.T, strict=True)
+    return np.array([PRIOR.get(name, 0.0) + _whole(name, column) for name, column in columns])
+
+
+def _whole(name: str, column: NDArray[np.float32]) -> float:
+    return WHOLE_PRIOR[name] * float(column.std()) if name in WHOLE_PRIOR else 0.0
+
+
+def _usable(samples: Sequence[Sample]) -> list[Sample]:
+    """Those with gold in their pool, and something else to compare it with."""
+    return [sample for sample in samples if sample.gold.any() and not sample.gold.all()]
+
+
+def _weight(dataset: str) -> float:
+    whole = DATASET_WEIGHT.get(dataset.removesuffix(ALONE), 1.0)
+    return whole * ALONE_WEIGHT if dataset.endswith(ALONE) else whole
+
+
+def _ridge(name: str) -> float:
+    if name in PRIOR or name in WHOLE_PRIOR:
+        return PRIOR_RIDGE
+    return WORDY_RIDGE if name.endswith(WORDY) else RIDGE
+
+
+def left_out(
+    samples: Sequence[Sample], names: Sequence[str] = SIGNALS
+) -> Mapping[int, NDArray[np.float64]]:
+    """Scores of samples by weights that never saw their corpus (for single questions, folds).
+
+    A fold without which there is nothing to learn from has no scores.
+    """
+    folds: dict[str, list[int]] = {}
+    for number, sample in enumerate(samples):
+        folds.setdefault(_fold(sample, number), []).append(number)
+    scores: dict[int, NDArray[np.float64]] = {}
+    for held in folds.values():
+        inside = set(held)
+        rest = [sample for n, sample in enumerate(samples) if n not in inside]
+        if not _usable(rest):
+            continue
+        fitted = train(rest, names)
+        scores |= {n: fitted.score(samples[n].figures) for n in held}
+    return scores
+
+
+def _fold(sample: Sample, number: int) -> str:
+    """A conversation is a fold of its own; single-question corpora share twelve."""
+    single = sample.dataset.startswith("longmemeval")
+    return f"longmemeval-{number // 2 % 12}" if single else sample.corpus

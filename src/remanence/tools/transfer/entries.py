@@ -1,0 +1,194 @@
+"""A memory with all that is stored with it, read whole, and digests to compare two by."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from hashlib import blake2b
+from itertools import islice
+from typing import Any
+
+import orjson
+
+from remanence.errors import NotFound, StoreBusy
+from remanence.model.embedding import Fingerprint
+from remanence.model.memory import MemoryRecord, Revision
+from remanence.model.ports.store import Store
+from remanence.model.scope import Reach
+from remanence.model.write import Piece, Pieces
+
+BATCH = 500
+BATCH_CHARACTERS = 4_000_000  # a text may have millions
+TRIES = 10
+DIGESTS = 1 << 128  # digests are added up modulo this
+
+_OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_DATETIME
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredEntry:
+    """A memory, its changes after the insertion, and its pieces, oldest embedder first."""
+
+    record: MemoryRecord
+    history: tuple[Revision, ...] = ()
+    pieces: tuple[Pieces, ...] = ()
+
+    @cached_property
+    def digest(self) -> int:
+        """The sum of the digests of everything in the entry."""
+        id = self.record.id
+        items = [item_digest("memory", id, self.record), *self.changes()]
+        items += [
+            item_digest("piece", id, _place(made.fingerprint, piece), piece.vector, piece.codes)
+            for made in self.pieces
+            for piece in made.pieces
+        ]
+        return sum(items) % DIGESTS
+
+    def changes(self) -> list[int]:
+        """A digest for each change of the memory, in order."""
+        return [item_digest("revision", self.record.id, one) for one in self.history]
+
+
+def item_digest(what: str, id: str, value: Any, *blobs: bytes) -> int:
+    """128 bits of a value that JSON can hold, and of bytes that go with it."""
+    told = orjson.dumps([what, id, value, *map(len, blobs)], default=_plain, option=_OPTIONS)
+    return int.from_bytes(blake2b(told + b"".join(blobs), digest_size=16).digest())
+
+
+class EntryReader:
+    """Reads the memories of one tenant whole, with the pieces of the given embedders."""
+
+    def __init__(self, store: Store, tenant: str, embedders: Sequence[Fingerprint]) -> None:
+        self._store = store
+        self._tenant = tenant
+        self._embedders = embedders
+        self._partitions: dict[str | None, int] = {}
+
+    def batches(self) -> Iterator[dict[str, StoredEntry]]:
+        """Every memory, in order of key, by id; memories written meanwhile may be in it."""
+        for keys in self._scanned():
+            yield self._whole(self._store.archive.get(self._tenant, list(keys)), keys)
+
+    def read(self, ids: Iterable[str]) -> dict[str, StoredEntry]:
+        """Those of these memories that the store has."""
+        records = self._store.archive.get(self._tenant, list(ids))
+        return self._whole(records, self._keys([one.id for one in records]))
+
+    def _keys(self, ids: Sequence[str]) -> dict[str, int]:
+        """The keys of memories; those of a copy follow each other, so a scan finds most at once."""
+        found: dict[str, int] = {}
+        place = self._store.recall.key_of(self._tenant, ids[0]) if ids else None
+        if place is not None:
+            near = islice(self._store.archive.scan(self._tenant, place[1] - 1), len(ids))
+            found = {record.id: key for key, record in near}
+        for id in ids:
+            if id not in found and (place := self._store.recall.key_of(self._tenant, id)):
+                found[id] = place[1]
+        return found
+
+    def _scanned(self) -> Iterator[dict[str, int]]:
+        keys: dict[str, int] = {}
+        characters = 0
+        for key, record in self._store.archive.scan(self._tenant):
+            keys[record.id] = key
+            characters += len(record.text)
+            if len(keys) >= BATCH or characters >= BATCH_CHARACTERS:
+                yield keys
+                keys, characters = {}, 0
+        if keys:
+            yield keys
+
+    def _whole(
+        self, records: Sequence[MemoryRecord], keys: Mapping[str, int]
+    ) -> dict[str, StoredEntry]:
+        """The entries; a memory that changed while its parts were read is read again."""
+        found: dict[str, StoredEntry | None] = {record.id: None for record in records}
+        for _ in range(TRIES):
+            found |= self._once([one for one in records if one.id in keys], keys)
+            now = {
+                one.id: one
+                for one in self._store.archive.get(self._tenant, [one.id for one in records])
+            }
+            found |= {one.id: None for one in records if one.id not in now}
+            records = [now[one.id] for one in records if _has_changed(one, now.get(one.id))]
+            if not records:
+                return {id: entry for id, entry in found.items() if entry is not None}
+        raise StoreBusy(
+            f"The memory {records[0].id} changes faster than it can be read; try again."
+        )
+
+    def _once(
+        self, records: Sequence[MemoryRecord], keys: Mapping[str, int]
+    ) -> dict[str, StoredEntry | None]:
+        pieces = self._pieces(records, keys)
+        found: dict[str, StoredEntry | None] = {}
+        for record in records:
+            try:
+                history = self._history(record)
+            except NotFound:  # erased since it was read
+                found[record.id] = None
+                continue
+            made = tuple(pieces.get(record.id, ()))
+            found[record.id] = StoredEntry(record=record, history=history, pieces=made)
+        return found
+
+    def _history(self, record: MemoryRecord) -> tuple[Revision, ...]:
+        """The changes after the insertion; none has been made to a first version."""
+        if record.version == 1:
+            return ()
+        return tuple(self._store.archive.history(self._tenant, record.id)[1:])
+
+    def _pieces(
+        self, records: Sequence[MemoryRecord], keys: Mapping[str, int]
+    ) -> dict[str, list[Pieces]]:
+        made: dict[str, list[Pieces]] = defaultdict(list)
+        by_user: dict[str | None, dict[int, str]] = defaultdict(dict)
+        for record in records:
+            by_user[record.user_id][keys[record.id]] = record.id
+        for fingerprint in self._embedders:
+            for user, ids in by_user.items():
+                for id, pieces in self._stored(fingerprint, user, ids).items():
+                    made[id].append(Pieces(fingerprint=fingerprint, pieces=tuple(pieces)))
+        return made
+
+    def _stored(
+        self, fingerprint: Fingerprint, user: str | None, ids: Mapping[int, str]
+    ) -> dict[str, list[Piece]]:
+        found: dict[str, list[Piece]] = defaultdict(list)
+        for one in self._store.vectors.pieces(fingerprint, self._partition(user), list(ids)):
+            piece = Piece(
+                part=one.part,
+                passage=one.passage,
+                start=one.start,
+                stop=one.stop,
+                vector=bytes(one.vector),
+                codes=bytes(one.codes),
+            )
+            found[ids[one.key]].append(piece)
+        return found
+
+    def _partition(self, user: str | None) -> int:
+        if user not in self._partitions:
+            (found,) = self._store.recall.partitions(Reach(tenant=self._tenant, user_id=user))
+            self._partitions[user] = found
+        return self._partitions[user]
+
+
+def _has_changed(read: MemoryRecord, now: MemoryRecord | None) -> bool:
+    return now is not None and now.version != read.version
+
+
+def _place(made_by: Fingerprint, piece: Piece) -> list[Any]:
+    return [made_by, piece.part, piece.passage, piece.start, piece.stop]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"a {type(value).__name__} has no canonical form")

@@ -1,0 +1,1 @@
+"""What only the tests and the benchmarks of this house need; no wheel holds it."""
