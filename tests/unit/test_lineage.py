@@ -7,14 +7,17 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from remanence.errors import EmbedderUnavailable, NotFound
+from remanence.layers.conversation.derivation import SummaryDerivation, drafted
 from remanence.memories import lineage
 from remanence.memories.lineage import (
     MERGED_INTO,
     SOURCES,
+    SUMMARISES,
     derived,
     made_of,
     merged,
@@ -27,6 +30,7 @@ from remanence.memories.merges import as_active, hidden
 from remanence.memories.removal import remove
 from remanence.memories.writer import Writer
 from remanence.model.clock import FixedClock
+from remanence.model.conversation import Level
 from remanence.model.embedding import Fingerprint
 from remanence.model.filter import Both, Either, Not, parse_filter
 from remanence.model.memory import Association, Kind, MemoryRecord, State
@@ -122,6 +126,23 @@ def test_every_level_is_derived(store: Interrupted, writer: Writer) -> None:
     assert states(store, two, other, segment, beside, day) == [
         *("active", "active", "gone", "active", "gone"),
     ]
+
+
+def test_a_message_is_in_one_segment_though_two_cut_it_in_other_ways(
+    store: Interrupted, writer: Writer
+) -> None:
+    one, two, three = said(store, "one", "two", "three")
+    deriving = SummaryDerivation(store, writer, FixedClock(NOW), uuid4)
+
+    def written(*sources: MemoryRecord) -> MemoryRecord | None:
+        draft = drafted(Level.SEGMENT, sources, "A summary.", 1.0)
+        return deriving.write(draft, f"segment:{sources[0].id}", "s")
+
+    store.interrupted.before_write = lambda: written(two, three)
+    assert written(one, two) is None
+    assert written(one) is not None
+    for message in (one, two, three):
+        assert len(store.links.pointing("t", [message.id], SUMMARISES)) == 1
 
 
 @pytest.mark.parametrize(

@@ -232,13 +232,21 @@ class Writer:
         """What `derive` stores of a new summary, embedded if that can be done now."""
         return Insert(record=record, pieces=self._pieces([record])[0])
 
-    def derive(self, new: Insert, sources: Sequence[MemoryRecord], key: str) -> Written:
+    def derive(
+        self,
+        new: Insert,
+        sources: Sequence[MemoryRecord],
+        key: str,
+        beside: frozenset[str] | None = None,
+    ) -> Written:
         """Store a summary with links to what it was made of; once for each key.
 
-        `NotFound` if a source is gone; `Conflict` if what the key wrote was erased since.
+        `NotFound` if a source is gone; `Conflict` if what the key wrote was erased since, or if
+        one of the sources has a summary that is not among those known `beside` this one.
         """
         record = new.record
-        written = self._batch(record.tenant, [new], _receipt(key, key), _links(record, sources))
+        receipt, links = _receipt(key, key), _links(record, sources)
+        written = self._batch(record.tenant, [new], receipt, links, beside=beside)
         self._pay_some(record.tenant)
         return written
 
@@ -377,6 +385,7 @@ class Writer:
         links: Sequence[Association] = (),
         learnt: Sequence[Learnt] = (),
         unlinked: Sequence[tuple[str, str, str]] = (),
+        beside: frozenset[str] | None = None,
     ) -> Written:
         return self._store.archive.write(
             Batch(
@@ -387,6 +396,7 @@ class Writer:
                 links=tuple(links),
                 learnt=tuple(learnt),
                 unlinked=tuple(unlinked),
+                beside=beside,
             )
         )
 

@@ -111,6 +111,8 @@ class Batch:
     that is not the expected one is a `Conflict`, and nothing of the batch happens. `moved` uses
     come after the actions; those of memories that are not there are passed over. `unlinked` are
     links to remove (source, target, type), before any are put; what is not there is passed over.
+    With `beside`, the batch is a `Conflict` if a memory that is not named there has a link to a
+    target of `links`, of its type: somebody else was at work on it.
     """
 
     tenant: str
@@ -122,6 +124,7 @@ class Batch:
     documents: tuple[Shelving, ...] = ()
     moved: tuple[Moved, ...] = ()
     unlinked: tuple[tuple[str, str, str], ...] = ()
+    beside: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

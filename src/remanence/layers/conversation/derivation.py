@@ -13,7 +13,7 @@ from remanence.errors import Conflict, NotFound
 from remanence.language.summary import Said, Summary
 from remanence.layers.conversation.periods import PERIODS
 from remanence.layers.conversation.thread import held_by
-from remanence.memories.lineage import SHOWING, SOURCES, made_of
+from remanence.memories.lineage import SHOWING, SOURCES, SUMMARISES, made_of
 from remanence.memories.messages import CALL_ID, OF_MEMORY, says_nothing
 from remanence.memories.writer import Writer
 from remanence.model.clock import Clock
@@ -159,9 +159,12 @@ class SummaryDerivation:
         """Store a new summary of what `name` stands for, if there is none."""
         new = self._writer.insertion(self._record(draft, session_id))
         for generation in count(self._lost.get(name, 0)):
+            beside = self._beside(new.record, draft.sources)
+            if beside is None:
+                return None
             try:
-                written = self._writer.derive(new, draft.sources, f"{name}:{generation}")
-            except Conflict:  # that one was erased since
+                written = self._writer.derive(new, draft.sources, f"{name}:{generation}", beside)
+            except Conflict:  # that one was erased since, or another was written meanwhile
                 self._lose(name, generation)
                 continue
             except NotFound:  # a source was erased since
@@ -186,6 +189,18 @@ class SummaryDerivation:
         except (Conflict, NotFound):
             return None
         return self._kept(written, sources)
+
+    def _beside(
+        self, record: MemoryRecord, sources: Sequence[MemoryRecord]
+    ) -> frozenset[str] | None:
+        """The summaries that the sources have; None if one of them does for such a one.
+
+        Another process may have cut the same messages in another way.
+        """
+        links = self._store.links
+        ids = links.pointing(record.tenant, [source.id for source in sources], SUMMARISES)
+        found = self._store.archive.get(record.tenant, ids)
+        return None if any(_stands(one, record) for one in found) else frozenset(ids)
 
     def _kept(self, record: MemoryRecord, sources: Sequence[MemoryRecord]) -> MemoryRecord | None:
         """The summary; None, and it is erased, if a source changed while it was written."""

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from remanence.errors import InvalidInput, NotFound
+from remanence.errors import Conflict, InvalidInput, NotFound
 from remanence.model.memory import Association, Related, State, unit_interval
+from remanence.model.write import Batch
 from remanence.store.core.database import D, Database, StorePart
 from remanence.store.core.session import Session
 from remanence.store.rows import RECORD_WIDTH, STATE_CODES, Row, micros, moment, spelled_id
@@ -109,6 +110,24 @@ def put_link(database: Database, session: Session, link: Association) -> Associa
     told = {"type": link.type, "strength": strength, "created": micros(link.created_at)}
     created = session.value("put_link", source=source, target=target, **told)
     return replace(link, strength=strength, created_at=moment(created))
+
+
+def put_links(database: Database, session: Session, batch: Batch) -> None:
+    """Put the links of a batch inside its transaction, after those it removes are gone."""
+    for cut in batch.unlinked:
+        cut_link(database, session, *cut)
+    if batch.beside is not None:
+        _check_beside(session, batch.links, batch.beside)
+    for link in batch.links:
+        put_link(database, session, link)
+
+
+def _check_beside(session: Session, links: Sequence[Association], known: frozenset[str]) -> None:
+    for type in {link.type for link in links}:
+        targets = [link.target for link in links if link.type == type]
+        found = session.rows("pointing", ids=session.memory_ids(targets), type=type)
+        if not known.issuperset(spelled_id(id) for _, id in found):
+            raise Conflict("Somebody else linked to the same memories meanwhile; look again.")
 
 
 def cut_link(

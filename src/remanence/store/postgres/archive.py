@@ -14,7 +14,7 @@ from remanence.model.write import Action, Batch, Insert, Pieces, Remove, Revise,
 from remanence.store.claims import NO_MEMORY
 from remanence.store.core.archive import StoredArchive, check_expected, check_terms
 from remanence.store.core.documents import shelve
-from remanence.store.core.links import cut_link, not_found, put_link
+from remanence.store.core.links import not_found, put_links
 from remanence.store.core.receipts import erase, keep, repeated
 from remanence.store.documents import ready
 from remanence.store.labels import Label, labels
@@ -90,10 +90,7 @@ class Writing:
         done = [self._act(action) for action in self._batch.actions]
         records = tuple(record for record in done if record is not None)
         self._store()
-        for cut in self._batch.unlinked:
-            cut_link(self._database, self._session, *cut)
-        for link in self._batch.links:
-            put_link(self._database, self._session, link)
+        put_links(self._database, self._session, self._batch)
         self._move_uses()
         shelve(self._database, self._session, self._batch.tenant, ready(self._batch.documents))
         keep(self._session, self._batch, records)

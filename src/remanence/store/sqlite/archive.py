@@ -14,7 +14,7 @@ from remanence.model.write import Action, Batch, Insert, Remove, Revise, Written
 from remanence.store.claims import is_evidence
 from remanence.store.core.archive import StoredArchive, check_expected, check_terms
 from remanence.store.core.documents import shelve
-from remanence.store.core.links import cut_link, not_found, put_link
+from remanence.store.core.links import not_found, put_links
 from remanence.store.core.receipts import erase, keep, repeated
 from remanence.store.documents import ready
 from remanence.store.labels import labels
@@ -64,10 +64,7 @@ class Writing:
             if known is not None:
                 return known
         done = [self._act(action) for action in self._batch.actions]
-        for cut in self._batch.unlinked:
-            cut_link(self._database, self._session, *cut)
-        for link in self._batch.links:
-            put_link(self._database, self._session, link)
+        put_links(self._database, self._session, self._batch)
         self._learning.learn(self._batch.learnt)
         self._learning.sweep()
         self._move_uses()

@@ -184,6 +184,23 @@ class TogetherSuite:
         told = {(one.target, one.type, one.strength) for one in store.links.scan("t")}
         assert told == {(b.id, "other", 0.5), (c.id, "other", 0.5), (c.id, "about", 0.75)}
 
+    def test_links_beside_those_that_are_known_alone(self, store: Store) -> None:
+        a, b, c, d = add(store, *[memory(text, user_id=text) for text in "abcd"])
+        store.links.associate("t", link(a, c))
+        store.links.associate("t", replace(link(b, c), type="other"))
+        new = memory("new")
+        asked: dict[str, Any] = {"links": (link(new, c), link(new, d))}
+        with pytest.raises(Conflict):
+            write(store, Insert(record=new), beside=frozenset([b.id]), **asked)
+        assert store.archive.get("t", [new.id]) == []
+        write(store, Insert(record=new), beside=frozenset([a.id, d.id]), **asked)
+        assert store.links.pointing("t", [c.id, d.id], "about") == [a.id, new.id]
+        with pytest.raises(Conflict):
+            write(store, links=(link(a, d),), beside=frozenset())
+        write(store, links=(link(a, d),), unlinked=((new.id, d.id, "about"),), beside=frozenset())
+        assert store.links.pointing("t", [d.id], "about") == [a.id]
+        assert healthy(store)
+
     def test_pointed_names_each_target_once_by_key(self, store: Store) -> None:
         a, b, c, d = add(store, *[memory(text, user_id=text) for text in "abcd"])
         for source, target in ((a, c), (a, b), (b, c), (c, d), (a, a)):
