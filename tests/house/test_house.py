@@ -16,6 +16,7 @@ from .measures import (
     measure,
     read_record,
     risen,
+    too_large,
     written,
 )
 from .paths import four_paths
@@ -35,6 +36,11 @@ def test_every_room_is_in_the_contract_and_in_the_record() -> None:
 def test_nothing_rose_that_may_only_fall(now: Measures) -> None:
     rose = risen(read_record(), now)
     assert not rose, "\n".join(["the house grew", *rose, f"if that is meant, run {REWRITE}"])
+
+
+def test_no_room_is_larger_than_its_ceiling(now: Measures) -> None:
+    grown = too_large(read_record(), now)
+    assert not grown, "\n".join([*grown, "make the room smaller; only a new room sets a ceiling"])
 
 
 def test_every_path_and_port_of_the_record_is_measured(now: Measures) -> None:

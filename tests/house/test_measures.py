@@ -17,7 +17,7 @@ from .imports import (
     rooms_of_contract,
     single_importers,
 )
-from .measures import Measures, risen, still, written
+from .measures import Measures, ceilings, risen, still, too_large, written
 from .ports import methods_per_port
 
 PYPROJECT = """
@@ -155,6 +155,24 @@ def test_only_what_may_not_rise_is_said_to_have_risen() -> None:
     assert risen({}, {"ports": {"Ear": {"methods": 2}}}) == [
         "ports Ear methods rose by 2, from 0 to 2"
     ]
+
+
+def test_a_room_stays_below_its_ceiling() -> None:
+    hall: Measures = {"rooms": {"hall": {"files": 3, "lines": 110}}}
+    record: Measures = hall | {"ceilings": {"hall": {"files": 3, "lines": 100}}}
+    assert too_large(record, hall) == ["hall has 110 lines, and room for 100"]
+    assert too_large(hall | {"ceilings": ceilings({}, hall)}, hall) == []
+
+
+def test_only_a_new_room_sets_a_ceiling() -> None:
+    grown: Measures = {
+        "rooms": {"hall": {"files": 9, "lines": 900}, "attic": {"files": 1, "lines": 100}}
+    }
+    record: Measures = {"ceilings": {"hall": {"files": 3, "lines": 100}}}
+    assert ceilings(record, grown) == {
+        "hall": {"files": 3, "lines": 100},
+        "attic": {"files": 2, "lines": 103},
+    }
 
 
 def test_a_record_has_a_line_for_each_thing() -> None:
