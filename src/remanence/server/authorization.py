@@ -140,7 +140,7 @@ class Door:
             elif operation.takes_long(request) and self._office is not None:
                 job = stack.enter_context(self._office.at_work(caller, Work.of(operation)))
                 progress = both(progress, job.report)
-            if self.once is not None and _erases(operation, request):
+            if self.once is not None and _erases(operation, request, memory):
                 self.once.forget(memory.tenant)
                 stack.callback(self._forget_answers, self.once, memory.tenant)
             return operation.perform(memory, request, progress)
@@ -176,8 +176,9 @@ def told_of(request: Any) -> dict[str, Any]:
     return {n: v.isoformat() if isinstance(v, datetime) else v for n, v in told.items()}
 
 
-def _erases(operation: AnyVerb, request: Any) -> bool:
-    return operation.verb == "erase" or bool(getattr(request, "erase", False))
+def _erases(operation: AnyVerb, request: Any, memory: Memory) -> bool:
+    """Whether it destroys for good, be it only one memory named by its id."""
+    return bool(getattr(request, "erase", False)) or operation.erases(memory, request)
 
 
 @dataclass(frozen=True, kw_only=True)
