@@ -86,8 +86,8 @@ format: $(STAMP)  ## format, and mend what lint can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-model: $(SERVING)  ## build the embedding model, once
-	@$(BIN)/python tools/build_model.py
+model: $(SERVING)  ## build the embedding model, once; PLAIN=1 builds the official one beside it
+	@$(BIN)/python tools/build_model.py $(if $(PLAIN),--plain)
 
 services: $(STAMP)  ## fetch the servers that tests start
 	@$(BIN)/python -m support.services.qdrant

@@ -11,7 +11,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from platformdirs import user_cache_dir
 
-MODEL = "all-MiniLM-L6-v2"
+MODEL = "all-MiniLM-L6-v2-memory"
 INSIDE = f"remanence/backends/embedding/models/{MODEL}"
 
 

@@ -168,10 +168,10 @@ def main() -> None:
 def _plain() -> Path:
     from platformdirs import user_cache_dir
 
-    from remanence.backends.embedding.models import DEFAULT_MODEL
+    from remanence.backends.embedding.models import PLAIN_MODEL
 
     cache = os.environ.get("REMANENCE_CACHE") or user_cache_dir("remanence")
-    return Path(cache) / "models" / DEFAULT_MODEL
+    return Path(cache) / "models" / PLAIN_MODEL
 
 
 def _embed(folder: Path) -> Embed:

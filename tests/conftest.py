@@ -13,7 +13,7 @@ from httpx._config import DEFAULT_TIMEOUT_CONFIG
 from hypothesis import HealthCheck, settings
 
 from remanence import Memory
-from remanence.backends.embedding.models import find_model
+from remanence.backends.embedding.models import DEFAULT_MODEL, find_model
 from remanence.backends.embedding.onnx import OnnxEmbedder
 from remanence.config import load_settings
 from remanence.model.telemetry import hush
@@ -49,7 +49,7 @@ settings.load_profile("patient")
 @pytest.fixture(scope="session")
 def model_folder() -> Path:
     """The folder of the bundled embedding model; missing, it fails the run."""
-    return find_model("all-MiniLM-L6-v2", load_settings().cache_folder)
+    return find_model(DEFAULT_MODEL, load_settings().cache_folder)
 
 
 @pytest.fixture(scope="session", autouse=True)

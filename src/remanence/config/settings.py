@@ -46,7 +46,7 @@ class Settings:
     database: str = setting("", secret=True)
     tenant: str = "default"
     timezone: str = "UTC"
-    embedder: str = "all-MiniLM-L6-v2"
+    embedder: str = "all-MiniLM-L6-v2-memory"
     embedder_url: str = setting("", secret=True)
     embedder_key: str = setting("", secret=True)
     pool_size: int = setting(4, within=(1, 1000))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ PREVIOUS_SHARE = 0.25
 TIME_SHARE = 0.5
 SPEAKER_SHARE = 0.4
 GRAPH_SHARE = 0.3
-_SHARES = np.array([1, WORDS_SHARE, SESSION_SHARE, PREVIOUS_SHARE])
+_SHARES = np.array([1, WORDS_SHARE, PREVIOUS_SHARE, SESSION_SHARE])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,8 +114,9 @@ def _promise(
 ) -> NDArray[np.float64]:
     before = columns.neighbours(rows, -1)
     previous = np.where(before >= 0, words.totals[before], 0)
-    session = session_values(columns, rows, words.sessions)
-    return _SHARES @ shares_of_best(np.stack([dense, words.totals[rows], session, previous]))
+    parts = shares_of_best(np.stack([dense, words.totals[rows], previous]))
+    session = session_parts(columns, rows, words.sessions, parts[1])
+    return _SHARES @ np.stack([*parts, np.clip(session, 0, 1)])
 
 
 def _lured(columns: Columns, rows: Rows, lures: Lures) -> NDArray[np.float64]:
@@ -136,12 +138,19 @@ def said_by(columns: Columns, rows: Rows, people: frozenset[int]) -> NDArray[np.
     return said
 
 
-def session_values(columns: Columns, rows: Rows, by_session: FloatArray) -> FloatArray:
-    """A session's figure for each row; 0 for a memory that stands alone."""
+def session_parts(
+    columns: Columns, rows: Rows, by_session: FloatArray, own: NDArray[Any], best: float = 0.0
+) -> FloatArray:
+    """Each row's session as a part of the best one; a memory that stands alone has its `own` part.
+
+    A single memory is a session of its own: it is not to lose to a chat in the same words.
+    """
     session = columns.session[rows]
     if not len(by_session):
-        return np.zeros(len(rows), np.float32)
-    return np.where(session >= 0, by_session[session], np.float32(0))
+        return np.asarray(own, np.float32)
+    found = by_session[session]
+    best = best or max(float(np.where(session >= 0, found, 0).max(initial=0)), 1e-6)
+    return np.where(session >= 0, found / np.float32(best), own).astype(np.float32)
 
 
 def shares_of_best(lines: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -178,14 +178,19 @@ def read_evidence(
     columns: Columns,
     rows: Rows,
     query: QueryEmbedding,
+    weights: FloatArray,
 ) -> Evidence:
-    """Read the pieces of these rows (any order, -1 and repeats allowed) and compare them."""
+    """Read the pieces of these rows (any order, -1 and repeats allowed) and compare them.
+
+    `weights` is what each token of the question is worth. Of a long text only the piece that meets
+    them best counts: one that touches everything somewhere is no better than one that says it.
+    """
     parts = []
     for block in _blocks(columns, np.unique(rows[rows >= 0])):
         pieces = pieces_of(fingerprint, partition, columns.key[block].tolist())
         if len(pieces):
             with computing():
-                parts.append(_compare(pieces, columns.rows_of(pieces.keys), query))
+                parts.append(_compare(pieces, columns.rows_of(pieces.keys), query, weights))
     if not parts:
         return no_evidence(len(query.tokens), len(query.vector))
     return parts[0] if len(parts) == 1 else _joined(parts)
@@ -207,28 +212,31 @@ def _joined(parts: Sequence[Evidence]) -> Evidence:
     return Evidence(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
-def _compare(pieces: StoredPieces, owners: Rows, query: QueryEmbedding) -> Evidence:
+def _compare(
+    pieces: StoredPieces, owners: Rows, query: QueryEmbedding, weights: FloatArray
+) -> Evidence:
     by_owner = np.argsort(owners, kind="stable")
     order, starts, counts = np.unique(owners[by_owner], return_index=True, return_counts=True)
     vectors = floats_of(pieces.rows()[by_owner])
     cosines = vectors @ query.vector
     matches = token_matches(query.tokens, pieces.codes, pieces.code_sizes())[by_owner]
-    best = np.maximum.reduceat(cosines, starts)
-    leading = _first_best(cosines, best, starts, counts)
+    leading = _leading(cosines, starts, counts)
     return Evidence(
         order=order,
-        best=best,
+        best=cosines[leading],
         mean=(np.add.reduceat(cosines, starts) / counts).astype(np.float32),
-        matches=np.maximum.reduceat(matches, starts, axis=0) if matches.size else matches[starts],
+        matches=matches[_leading(weighted(matches, weights), starts, counts)],
         vectors=vectors[leading],
         passages=_passages(pieces.figures[2:, by_owner], leading, starts, counts),
     )
 
 
-def _first_best(
-    cosines: FloatArray, best: FloatArray, starts: NDArray[np.int64], counts: NDArray[np.int64]
+def _leading(
+    figures: FloatArray, starts: NDArray[np.int64], counts: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    hits = np.flatnonzero(cosines == np.repeat(best, counts))
+    """The place of the highest figure of each group, the first if several are equal."""
+    best = np.maximum.reduceat(figures, starts)
+    hits = np.flatnonzero(figures == np.repeat(best, counts))
     return hits[np.searchsorted(hits, starts)]
 
 

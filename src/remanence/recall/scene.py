@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from remanence.language.traits import QUESTION
 from remanence.model.embedding import FloatArray
 from remanence.recall.adapter import Learned
-from remanence.recall.candidates import Pool, said_by, session_values
-from remanence.recall.columns import Columns
+from remanence.recall.candidates import Pool, said_by
+from remanence.recall.columns import ALONE, ROLES, Columns
 from remanence.recall.evidence import Evidence, weighted
 from remanence.recall.lexical import WordScores
 from remanence.recall.postings import Rows
@@ -121,9 +121,17 @@ class Scene:
         return self.read(self.evidence.vectors)
 
     @cached_property
+    def alone(self) -> NDArray[np.bool_]:
+        """Which memories are in no session: notes, facts, documents."""
+        return self.columns.session[self.rows] == ALONE
+
+    @cached_property
     def session_words(self) -> FloatArray:
-        """The word score of each memory's session."""
-        return session_values(self.columns, self.rows, self.words.sessions)
+        """The word score of each memory's session, 0 where it has none."""
+        known = self.words.sessions
+        if not len(known):
+            return np.zeros(len(self.rows), np.float32)
+        return np.where(self.alone, np.float32(0), known[self.columns.session[self.rows]])
 
     @cached_property
     def matches(self) -> FloatArray:
@@ -157,6 +165,26 @@ class Scene:
         covered = self.words.share((self.window[0] > 0) | (self.window[-1] > 0))
         return np.where(self.bare, covered, compared)
 
+    def late_at(self, offset: int) -> FloatArray:
+        """Late interaction of the turn at that distance, as far as it was read."""
+        return weighted(self.read(self.evidence.matches, offset), self.token_weights)
+
+    @cached_property
+    def late_rarest(self) -> FloatArray:
+        """How well each memory meets the word of the question that is worth most."""
+        if not self.token_weights.any():
+            return self.late
+        best = self.token_weights >= self.token_weights.max() * np.float32(0.8)
+        return np.where(self.bare, self.late, self.matches[:, best].mean(axis=1))
+
+    @cached_property
+    def late_covered(self) -> FloatArray:
+        """The part of the question's worth that each memory meets closely."""
+        if not self.token_weights.any():
+            return self.late
+        met = np.clip((self.matches - np.float32(0.3)) * np.float32(2.5), 0, 1)
+        return np.where(self.bare, self.late, weighted(met, self.token_weights))
+
     @cached_property
     def late_around(self) -> FloatArray:
         """The same with the best of the stretch of talk it stands in, as far as that was read."""
@@ -167,6 +195,19 @@ class Scene:
             there = self.read(self.evidence.matches, offset)
             best = np.maximum(best, there)
         return np.where(self.bare, self.late_pair, weighted(best, self.token_weights))
+
+    @cached_property
+    def by_user(self) -> FloatArray:
+        """0 for what a nameless assistant said; whoever has a name takes part as a person."""
+        nameless = self.columns.speaker[self.rows] == ALONE
+        return figures_of((self.columns.role[self.rows] != ROLES["assistant"]) | ~nameless)
+
+    @cached_property
+    def late_before(self) -> FloatArray:
+        """Late interaction of the turn before; its cosine where there are no tokens."""
+        if not self.token_weights.any():
+            return self.dense_before
+        return weighted(self.read(self.evidence.matches, -1), self.token_weights)
 
     @cached_property
     def speaker_named(self) -> FloatArray:
@@ -181,7 +222,10 @@ class Scene:
         return self.reached[self.rows]
 
     def session_best(self, values: FloatArray) -> FloatArray:
-        """Mean of the three best values of each memory's session among the pool."""
+        """Mean of the three best values of each memory's session among the pool.
+
+        What is in no session has its own value.
+        """
         session = self.columns.session[self.rows]
         order = np.lexsort((-values, session))
         ordered = session[order]
@@ -193,7 +237,7 @@ class Scene:
         share = np.bincount(group[leading], minlength=len(order))
         means = np.empty(len(order), np.float32)
         means[order] = (total / np.maximum(share, 1))[group]
-        return means
+        return np.where(self.alone, values, means)
 
     @cached_property
     def wordiness(self) -> float:

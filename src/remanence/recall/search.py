@@ -217,7 +217,7 @@ class Recall:
         if embedded is not None and len(weights) > MOST_TOKENS:
             embedded, weights = worthiest(embedded, weights)
         evidence = self._evidence(
-            (past or self.store.vectors).pieces, partition, columns, pool, embedded
+            (past or self.store.vectors).pieces, partition, columns, pool, embedded, weights
         )
         return Scene(
             question,
@@ -254,12 +254,13 @@ class Recall:
         columns: Columns,
         pool: Pool,
         embedded: QueryEmbedding | None,
+        weights: FloatArray,
     ) -> Evidence:
         if embedded is None:
             return no_evidence()
         rows = np.concatenate([pool.rows, columns.neighbours(pool.rows, -1)])
         fingerprint = self.embedder.fingerprint
-        return read_evidence(pieces_of, fingerprint, partition, columns, rows, embedded)
+        return read_evidence(pieces_of, fingerprint, partition, columns, rows, embedded, weights)
 
     def _shares(self, query: Query, scene: Scene, figures: FloatArray) -> FloatArray:
         fresh = self.freshness.shares(

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from remanence.language.traits import NAMES, NUMBER, QUESTION, TIME
 from remanence.model.embedding import FloatArray
-from remanence.recall.columns import ALONE, ROLES
 from remanence.recall.scene import Scene, figures_of
 
 LEADERS = 3
@@ -117,10 +116,9 @@ def _position(s: Scene) -> FloatArray:
     return np.where(session >= 0, place, 0).astype(np.float32)
 
 
-def _by_user(s: Scene) -> FloatArray:
-    """0 for what a nameless assistant said; whoever has a name takes part as a person."""
-    nameless = s.columns.speaker[s.rows] == ALONE
-    return figures_of((s.columns.role[s.rows] != ROLES["assistant"]) | ~nameless)
+def _session_words(s: Scene, e: Extents) -> FloatArray:
+    own = _part(s.words_at(0), e.words)
+    return np.where(s.alone, own, _part(s.session_words, e.session_words))
 
 
 def _says_when(s: Scene, e: Extents) -> FloatArray:
@@ -156,6 +154,17 @@ BASIC: Mapping[str, Callable[[Scene, Extents], FloatArray]] = {
     "tokens.pair.spread": lambda s, e: _spread(s.late_pair, e.pair),
     "tokens.pair.place": lambda s, e: _places(s.late_pair, e.pairs),
     "tokens.pair.speaker": lambda s, e: s.late_pair * s.speaker_named,
+    "tokens.around": lambda s, e: s.late_around,
+    "tokens.before": lambda s, e: s.late_before,
+    "tokens.after": lambda s, e: s.late_at(1),
+    "tokens.rarest": lambda s, e: s.late_rarest,
+    "tokens.covered": lambda s, e: s.late_covered,
+    "tokens.place": lambda s, e: _places(s.late, np.sort(s.late)),
+    "tokens.vector": lambda s, e: s.late * s.dense,
+    "tokens.feedback": lambda s, e: figures_of(s.late * (s.vectors @ e.centre)),
+    "vector.place": lambda s, e: _places(s.dense, np.sort(s.dense)),
+    "vector.after": lambda s, e: s.read(s.evidence.best, 1),
+    "vector.speaker": lambda s, e: s.dense * s.speaker_named,
     "words": lambda s, e: _part(s.words_at(0), e.words),
     "words.share": lambda s, e: s.covered,
     "around.words": lambda s, e: _part(_window_words(s) - s.words_at(0), e.words),
@@ -165,10 +174,12 @@ BASIC: Mapping[str, Callable[[Scene, Extents], FloatArray]] = {
     "around.before2": lambda s, e: _part(s.words_at(-2), e.words),
     "around.after": lambda s, e: _part(s.words_at(1), e.words),
     "around.after2": lambda s, e: _part(s.words_at(2), e.words),
-    "around.session": lambda s, e: _part(s.session_words, e.session_words),
+    "around.session": _session_words,
+    "around.none": lambda s, e: figures_of(s.alone),
+    "around.replied": lambda s, e: s.late_before * (1 - s.by_user),
     "speaker": lambda s, e: s.speaker_named,
-    "speaker.user": lambda s, e: _by_user(s),
-    "speaker.user.asked": lambda s, e: _when(s.question.about_assistant, _by_user(s)),
+    "speaker.user": lambda s, e: s.by_user,
+    "speaker.user.asked": lambda s, e: _when(s.question.about_assistant, s.by_user),
     "form.question": lambda s, e: s.has(QUESTION),
     "form.answers": lambda s, e: s.answers,
     "form.length": lambda s, e: _length(s),
@@ -191,6 +202,12 @@ WORDY = ".wordy"
 # Some again when the question wants several things: they are said here and there, so that who said
 # it counts more, and what was said around it less.
 SEVERAL = ".several"
+# Some again for a memory that is in no session, as nothing around it can speak for it.
+SOLO = ".alone"
+_SOLO = (
+    *("vector", "vector.part", "vector.feedback", "tokens", "tokens.spread", "words"),
+    *("words.share", "speaker", "speaker.user", "form.question", "form.length", "form.names"),
+)
 _SEVERAL = (
     *("speaker", "tokens.speaker", "tokens.pair.speaker", "vector.session", "tokens.session"),
     *("around.session", "around.words", "form.position", "form.names", "form.time", "form.weight"),
@@ -199,6 +216,7 @@ SIGNALS: tuple[str, ...] = (
     *BASIC,
     *(name + WORDY for name in BASIC if not name.startswith(("time", "graph"))),
     *(name + SEVERAL for name in _SEVERAL),
+    *(name + SOLO for name in _SOLO),
 )
 
 
@@ -211,9 +229,10 @@ def measure(scene: Scene, extents: Extents, names: Sequence[str]) -> FloatArray:
     found = np.empty((len(plan.basic), len(scene.rows)), np.float32)
     for place, name in enumerate(plan.basic):
         found[place] = BASIC[name](scene, extents)
-    factors = np.array([1, scene.wordiness, scene.question.wants_several], np.float32)
+    factors = np.array([1, scene.wordiness, scene.question.wants_several, 1], np.float32)
     figures = np.empty((len(scene.rows), len(names)), np.float32)
     np.multiply(found[plan.places].T, factors[plan.times], out=figures)
+    figures[:, plan.solo] *= scene.alone[:, None]
     if scene.bare.any():
         figures[np.ix_(scene.bare, plan.by_vector)] = np.nan
     return figures
@@ -226,6 +245,7 @@ class _Plan:
     basic: tuple[str, ...]
     places: NDArray[np.intp]
     times: NDArray[np.intp]
+    solo: NDArray[np.bool_]
     by_vector: NDArray[np.bool_]
 
 
@@ -236,12 +256,13 @@ def _planned(names: tuple[str, ...]) -> _Plan:
     return _Plan(
         basic,
         np.array([basic.index(name) for name, _ in split], np.intp),
-        np.array([("", WORDY, SEVERAL).index(times) for _, times in split], np.intp),
+        np.array([("", WORDY, SEVERAL, SOLO).index(times) for _, times in split], np.intp),
+        np.array([times == SOLO for _, times in split], np.bool_),
         np.array([name.startswith("vector") for name in names], np.bool_),
     )
 
 
 def _split(name: str) -> tuple[str, str]:
     """A signal's basic name and what it is multiplied by."""
-    ending = next((end for end in (WORDY, SEVERAL) if name.endswith(end)), "")
+    ending = next((end for end in (WORDY, SEVERAL, SOLO) if name.endswith(end)), "")
     return name.removesuffix(ending), ending

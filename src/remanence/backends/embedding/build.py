@@ -10,7 +10,7 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,30 +26,46 @@ from remanence.backends.embedding.manifest import (
     sha256,
     write_manifest,
 )
-from remanence.backends.embedding.weights import Recipe, read_recipe, read_weights
+from remanence.backends.embedding.weights import Recipe, adapted, read_recipe, read_weights
 from remanence.backends.embedding.word_table import save_words
 from remanence.errors import ModelInvalid, RemanenceError
+from remanence.model.embedding import FloatArray
 
 SPECIAL_TOKENS = 2
 _INLINE_BYTES = 1024
 
 
-def build_model(source: Path, target: Path, *, name: str = "", quantised: bool = True) -> Manifest:
-    """Build `target` from `source`, all or nothing; an existing target is replaced."""
+def build_model(
+    source: Path,
+    target: Path,
+    *,
+    name: str = "",
+    quantised: bool = True,
+    adapter: Path | None = None,
+) -> Manifest:
+    """Build `target` from `source`, all or nothing; an existing target is replaced.
+
+    An `adapter` is merged into the weights.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".building-") as scratch:
         folder = Path(scratch) / "model"
         folder.mkdir()
-        manifest = _fill(source, folder, name or target.name, quantised)
+        manifest = _fill(source, folder, name or target.name, quantised, adapter)
         if target.exists():
             target.rename(Path(scratch) / "old")
         folder.rename(target)
     return manifest
 
 
-def _fill(source: Path, folder: Path, name: str, quantised: bool) -> Manifest:
+def _fill(
+    source: Path, folder: Path, name: str, quantised: bool, adapter: Path | None
+) -> Manifest:
     recipe = read_recipe(source)
-    _write_graph(source, recipe, folder, quantised)
+    weights = read_weights(source / "model.safetensors")
+    if adapter is not None:
+        weights = adapted(weights, read_weights(adapter))
+    _write_graph(source, recipe, weights, folder, quantised)
     _write_tokenizer(source, folder)
     manifest = Manifest(
         name=name if quantised else f"{name}-float32",
@@ -59,17 +75,23 @@ def _fill(source: Path, folder: Path, name: str, quantised: bool) -> Manifest:
         codes=CODES,
         max_tokens=recipe.max_length - SPECIAL_TOKENS,
         files=describe_files(folder),
+        adapter_sha256="" if adapter is None else sha256(adapter),
     )
     write_manifest(folder, manifest)
     return manifest
 
 
-def _write_graph(source: Path, recipe: Recipe, folder: Path, quantised: bool) -> None:
+def _write_graph(
+    source: Path,
+    recipe: Recipe,
+    weights: Mapping[str, FloatArray],
+    folder: Path,
+    quantised: bool,
+) -> None:
     import onnx
 
     from remanence.backends.embedding.graph import WORD_TABLE, bert_graph
 
-    weights = read_weights(source / "model.safetensors")
     try:
         model = bert_graph(recipe, weights, quantised=quantised)
         save_words(folder / WORDS, weights[WORD_TABLE], quantised=quantised)
@@ -103,10 +125,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("target", type=Path, help="the folder to make")
     parser.add_argument("--name", default="", help="the model's name; else the target's")
     parser.add_argument("--float32", action="store_true", help="keep the weights as they are")
+    parser.add_argument("--adapter", type=Path, help="safetensors to merge into the weights")
     options = parser.parse_args(arguments)
     try:
         build_model(
-            options.source, options.target, name=options.name, quantised=not options.float32
+            options.source,
+            options.target,
+            name=options.name,
+            quantised=not options.float32,
+            adapter=options.adapter,
         )
     except (RemanenceError, OSError) as error:
         print(error, file=sys.stderr)

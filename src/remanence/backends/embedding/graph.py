@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from remanence.backends.embedding.weights import Recipe
+from remanence.backends.embedding.weights import BASIS, Recipe
 from remanence.model.embedding import CODE_BITS, FloatArray
 
 BLOCK = 32
@@ -61,7 +61,10 @@ class _Graph:
         for number in range(self.recipe.layers):
             x = self.layer(x, f"encoder.layer.{number}")
         self.node("LpNormalization", self.pooled(x), output=VECTOR, axis=-1, p=2)
-        projected = self.node("MatMul", x, self.constant(token_basis(self.recipe.hidden)))
+        basis = self.weights.get(BASIS)
+        if basis is None:
+            basis = token_basis(self.recipe.hidden)
+        projected = self.node("MatMul", x, self.constant(basis))
         self.node("LpNormalization", projected, output=TOKENS, axis=-1, p=2)
 
     def embeddings(self) -> str:

@@ -37,11 +37,15 @@ class Manifest:
     codes: str
     max_tokens: int
     files: dict[str, BuiltFile]
+    adapter_sha256: str = ""  # of what was merged into the weights, if anything was
 
     @property
     def fingerprint(self) -> Fingerprint:
         """Who makes this model's vectors."""
-        return Fingerprint(self.name, self.source_sha256, self.dimension, self.pooling, self.codes)
+        digest = self.source_sha256
+        if self.adapter_sha256:
+            digest = hashlib.sha256(f"{digest} {self.adapter_sha256}".encode()).hexdigest()
+        return Fingerprint(self.name, digest, self.dimension, self.pooling, self.codes)
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:

@@ -11,7 +11,9 @@ from remanence.backends.embedding.manifest import MANIFEST, read_manifest, sha25
 from remanence.errors import ModelInvalid, ModelMissing
 from remanence.model.telemetry import hush
 
-DEFAULT_MODEL = "all-MiniLM-L6-v2"
+PLAIN_MODEL = "all-MiniLM-L6-v2"
+DEFAULT_MODEL = f"{PLAIN_MODEL}-memory"  # the same, with the adapter merged into it
+ADAPTER = Path(__file__).parent / "adapter.safetensors"
 _PACKAGED = Path(__file__).parent / "models"
 _HUB_FILES = ["*.json", "1_Pooling/*", "model.safetensors"]
 _NEEDS_BUILDER = "Converting a model needs the builder: pip install 'remanence[models]'."
@@ -20,8 +22,9 @@ _NEEDS_BUILDER = "Converting a model needs the builder: pip install 'remanence[m
 def find_model(name: str, cache: Path) -> Path:
     """The folder of a built model, ready for `OnnxEmbedder`.
 
-    `name` is a model's name ("all-MiniLM-L6-v2"), a folder (built, or a sentence-embedding
+    `name` is a model's name ("all-MiniLM-L6-v2-memory"), a folder (built, or a sentence-embedding
     folder, which is converted into the cache), or a name on the Hugging Face hub ("owner/name").
+    "all-MiniLM-L6-v2" is the plain model where that was built, else the one tuned for memory.
     """
     given = Path(name).expanduser()
     if given.is_dir():
@@ -52,7 +55,8 @@ def convert(source: Path, cache: Path, *, folder: Path | None = None) -> Path:
 def _places(name: str, cache: Path) -> list[Path]:
     short = name.removeprefix("sentence-transformers/")
     places = [_PACKAGED / short, cache / "models" / short] if "/" not in short else []
-    return [*places, _cached(name, cache)]
+    tuned = _places(DEFAULT_MODEL, cache) if short == PLAIN_MODEL else []
+    return [*places, _cached(name, cache), *tuned]
 
 
 def _cached(name: str, cache: Path) -> Path:

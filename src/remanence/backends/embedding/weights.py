@@ -16,6 +16,7 @@ from remanence.model.embedding import ByteArray, FloatArray
 
 _POOLINGS = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
 _ACTIVATIONS = {"gelu", "relu"}
+BASIS = "basis"  # what token vectors are projected by, where it was learned
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,19 @@ def read_weights(path: Path) -> Mapping[str, FloatArray]:
         return {name.removeprefix("bert."): _tensor(body, entry) for name, entry in header.items()}
     except (OSError, ValueError, KeyError, IndexError) as error:
         raise ModelInvalid(f"{path} cannot be read as safetensors: {error}") from error
+
+
+def adapted(
+    weights: Mapping[str, FloatArray], adapter: Mapping[str, FloatArray]
+) -> dict[str, FloatArray]:
+    """The weights with a low-rank adapter merged into them, and its `basis` beside them."""
+    merged = dict(weights)
+    for name in (name.removesuffix(".a") for name in adapter if name.endswith(".a")):
+        if f"{name}.weight" not in merged:
+            raise ModelInvalid(f"The adapter is of another model: there is no {name} here.")
+        change = adapter[f"{name}.b"] @ adapter[f"{name}.a"]
+        merged[f"{name}.weight"] = merged[f"{name}.weight"] + change
+    return merged | {BASIS: adapter[BASIS]}
 
 
 def _tensor(body: ByteArray, entry: Mapping[str, Any]) -> FloatArray:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +24,13 @@ from remanence.tools.evaluation.logistic import Fitted, fit
 # tell apart.
 WIDE = 50
 # A LongMemEval corpus has one question, a LoCoMo conversation some two hundred.
-DATASET_WEIGHT = {"longmemeval": 15.0}
-# The same turns as if each stood alone, so that the ranker is sane where there is no conversation.
-ALONE = " alone"
-ALONE_WEIGHT = 0.2
+DATASET_WEIGHT = {"longmemeval": 15.0, "beam": 1.5}
+# The same turns as if each stood alone, so that the ranker is sane where there is no conversation;
+# and as if some did, as notes beside chats.
+# A third of the questions each, as they add little that is new.
+ALONE, MIXED = " alone", " mixed"
+VARIANT_WEIGHT = {ALONE: 0.6, MIXED: 1.2}
+FOLDS = 4
 # How firmly weights are held to their prior, which is zero for most: the few questions with a
 # date cannot teach that a memory of that time is worth more, nor those that name a thing that
 # what is tied to it is.
@@ -67,13 +72,18 @@ def samples_of(
     folder: Path,
     names: Sequence[str] = SIGNALS,
     on_corpus: Callable[[str], None] | None = None,
+    embedders: Mapping[str, str] | None = None,
 ) -> list[Sample]:
-    """The signals of every question's pool, computed by the very code a search runs."""
+    """The signals of every question's pool, computed by the very code a search runs.
+
+    `embedders` names another embedder than the usual one for a corpus: one that never saw it.
+    """
     samples: list[Sample] = []
     for corpus in corpora:
         if not corpus.probes:
             continue
-        with filled(corpus, folder) as memory:
+        own = {"embedder": embedders[corpus.name]} if embedders else {}
+        with filled(corpus, folder, **own) as memory:
             for probe in corpus.probes:
                 samples += _samples(memory, corpus, probe, names)
         if on_corpus:
@@ -84,16 +94,18 @@ def samples_of(
 def _samples(
     memory: Memory, corpus: Corpus, probe: Probe, names: Sequence[str]
 ) -> Iterator[Sample]:
-    """The question's pool as it is, and once more as if every turn stood alone."""
+    """The question's pool as it is; some also as if every turn stood alone, or half of them."""
     query = query_of(
         probe.question, tenant=memory.tenant, clock_now=probe.now, user_id=corpus.name, limit=WIDE
     )
     [scene] = memory.parts.recall.scenes(query)
     keys = scene.columns.key[scene.rows].tolist()
     records = memory.parts.store.recall.records(scene.partition, keys)
-    for dataset, seen in ((corpus.dataset, scene), (corpus.dataset + ALONE, _alone(scene))):
+    variants = [("", scene)]
+    variants += [((ALONE, _alone(scene)), (MIXED, _mixed(scene)))[n] for n in _varied(probe)]
+    for variant, seen in variants:
         yield Sample(
-            dataset=dataset,
+            dataset=corpus.dataset + variant,
             corpus=corpus.name,
             probe=probe,
             ids=tuple(str(records[key].external_id) for key in keys),
@@ -102,9 +114,23 @@ def _samples(
         )
 
 
+def _varied(probe: Probe) -> list[int]:
+    """Which variant of a question is learned from too, if any."""
+    number = crc32(probe.question.encode()) % 3
+    return [number] if number < 2 else []
+
+
 def _alone(scene: Scene) -> Scene:
     nobody = np.full(len(scene.columns), NO_SESSION, np.int32)
     return replace(scene, columns=replace(scene.columns, session=nobody))
+
+
+def _mixed(scene: Scene) -> Scene:
+    """Every second turn of the pool, whichever, as if it stood alone."""
+    session = scene.columns.session.copy()
+    picked = np.random.default_rng(len(scene.question.text)).random(len(scene.rows)) < 0.5
+    session[scene.rows[picked]] = NO_SESSION
+    return replace(scene, columns=replace(scene.columns, session=session))
 
 
 def train(samples: Sequence[Sample], names: Sequence[str] = SIGNALS) -> Fitted:
@@ -174,8 +200,8 @@ def _usable(samples: Sequence[Sample]) -> list[Sample]:
 
 
 def _weight(dataset: str) -> float:
-    whole = DATASET_WEIGHT.get(dataset.removesuffix(ALONE), 1.0)
-    return whole * ALONE_WEIGHT if dataset.endswith(ALONE) else whole
+    name, _, variant = dataset.partition(" ")
+    return DATASET_WEIGHT.get(name, 1.0) * VARIANT_WEIGHT.get(f" {variant}", 1.0)
 
 
 def _ridge(name: str) -> float:
@@ -187,13 +213,14 @@ def _ridge(name: str) -> float:
 def left_out(
     samples: Sequence[Sample], names: Sequence[str] = SIGNALS
 ) -> Mapping[int, NDArray[np.float64]]:
-    """Scores of samples by weights that never saw their corpus (for single questions, folds).
+    """Scores of samples by weights that never saw their corpus, nor others of its fold.
 
     A fold without which there is nothing to learn from has no scores.
     """
-    folds: dict[str, list[int]] = {}
+    corpora = {sample.corpus: sample.dataset.partition(" ")[0] for sample in samples}
+    folds: dict[int, list[int]] = {}
     for number, sample in enumerate(samples):
-        folds.setdefault(_fold(sample, number), []).append(number)
+        folds.setdefault(folds_of(corpora)[sample.corpus], []).append(number)
     scores: dict[int, NDArray[np.float64]] = {}
     for held in folds.values():
         inside = set(held)
@@ -205,7 +232,11 @@ def left_out(
     return scores
 
 
-def _fold(sample: Sample, number: int) -> str:
-    """A conversation is a fold of its own; single-question corpora share twelve."""
-    single = sample.dataset.startswith("longmemeval")
-    return f"longmemeval-{number // 2 % 12}" if single else sample.corpus
+def folds_of(corpora: Mapping[str, str]) -> dict[str, int]:
+    """A fold for each corpus, such that each fold has its part of each data set."""
+    seen: Counter[str] = Counter()
+    folds = {}
+    for corpus, dataset in corpora.items():
+        folds[corpus] = seen[dataset] % FOLDS
+        seen[dataset] += 1
+    return folds
