@@ -28,6 +28,7 @@ WORDS_SHARE = 0.5
 SESSION_SHARE = 0.5
 PREVIOUS_SHARE = 0.25
 TIME_SHARE = 0.5
+TIME_ALONE_SHARE = 3.0
 SPEAKER_SHARE = 0.4
 GRAPH_SHARE = 0.3
 _SHARES = np.array([1, WORDS_SHARE, PREVIOUS_SHARE, SESSION_SHARE])
@@ -48,6 +49,7 @@ class Lures:
     in_period: Rows
     people: frozenset[int]
     graph: FloatArray  # by row, or empty
+    time_alone: bool = False  # nothing else is asked for
 
 
 def dense_of(rows: Rows, named: Rows, nearest: Nearest | None) -> FloatArray:
@@ -122,7 +124,8 @@ def _promise(
 def _lured(columns: Columns, rows: Rows, lures: Lures) -> NDArray[np.float64]:
     promise = np.zeros(len(rows))
     if len(lures.in_period):
-        promise += TIME_SHARE * np.isin(rows, lures.in_period)
+        share = TIME_ALONE_SHARE if lures.time_alone else TIME_SHARE
+        promise += share * np.isin(rows, lures.in_period)
     if lures.people:
         promise += SPEAKER_SHARE * said_by(columns, rows, lures.people)
     if len(lures.graph):

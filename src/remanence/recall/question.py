@@ -36,6 +36,18 @@ _WORD = re.compile(r"[^\W_]+")
 _OWN = re.compile(r"['’]s?(?![^\W_])")
 _BETWEEN = re.compile(r"\.? ")
 
+_USER = re.compile(
+    r"\bthe user(?P<own>['’]s)?\b"
+    r"(?! (?:interfaces?|experience|stor(?:y|ies)|manual|guide|groups?|input|id|base|names?|data|agent"
+    r"|accounts?|tables?|feedback|flows?|models?|services?|settings|profiles?|journey|research)\b)",
+    re.IGNORECASE,
+)
+_SELF = re.compile(r"\b(?:I|my|mine|myself|me)\b|\bi(?:'m|'ve|'d|'ll)?\b(?!\.)")
+# What a question about a time alone is made of: what happened, what we did, what went on.
+_ANYTHING = frozenset(
+    ["happen", "go", "occur", "event", "thing", "do", "take", "place", "tell", "talk", "say", "news"]
+)
+
 # A text with more terms is a pasted one: those at its beginning and at its end are asked for.
 MOST_TERMS = 256
 
@@ -115,6 +127,15 @@ def _end_of_name(
     return end
 
 
+def as_user(text: str) -> str:
+    """The text with "the user" as the user would say it.
+
+    >>> as_user("Where does the user's sister live?")
+    "Where does my sister live?"
+    """
+    return _USER.sub(lambda found: "my" if found["own"] else "I", text)
+
+
 @dataclass(frozen=True, eq=False)
 class Question:
     """A question as recall sees it; reading it costs no I/O."""
@@ -122,10 +143,26 @@ class Question:
     text: str
     now: datetime
 
+    @classmethod
+    def of(cls, text: str, now: datetime) -> Question:
+        """A question as it was put; whoever asks of "the user" asks of who else says "I"."""
+        return cls(as_user(text), now)
+
+    @cached_property
+    def of_user(self) -> bool:
+        """Whether it is about whoever the memories belong to."""
+        return not self.about_assistant and _SELF.search(self.text) is not None
+
+    @cached_property
+    def of_time_alone(self) -> bool:
+        """Whether it asks for nothing but what happened at a time."""
+        return bool(self.times) and set(query_terms(self._without_time)) <= _ANYTHING
+
     @cached_property
     def terms(self) -> list[str]:
         """Distinct content terms, in order, without the words that say when ("last May")."""
-        found = query_terms(self._without_time) if self.times else query_terms(self.text)
+        found = query_terms(self._without_time) if self.times else []
+        found = found or query_terms(self.text)
         if len(found) <= MOST_TERMS:
             return found
         return found[: MOST_TERMS // 2] + found[-MOST_TERMS // 2 :]
@@ -148,8 +185,7 @@ class Question:
         for mention in self.times:
             start, end = mention.span
             letters[start:end] = " " * (end - start)
-        left = "".join(letters)
-        return left if query_terms(left) else self.text
+        return "".join(letters)
 
     @cached_property
     def recency_cue(self) -> str | None:
@@ -181,10 +217,14 @@ class Question:
         """Whether it asks what the assistant said."""
         return cues.asks_about_assistant(self.text)
 
-    def people(self, speakers: Lexicon) -> list[int]:
-        """Which of these speakers the question names."""
+    def people(self, speakers: Lexicon, user: str | None = None) -> list[int]:
+        """Which of these speakers the question names; "I" is the user, where one is called so."""
         shared = speakers.sharing(plain_words(self.text))
-        return [n for n in shared if self._said.mentions(speakers.names[n])]
+        named = [n for n in shared if self._said.mentions(speakers.names[n])]
+        if user and self.of_user:
+            own = plain_words(user)
+            named += [n for n in speakers.sharing(own) if plain_words(speakers.names[n]) == own]
+        return sorted(set(named))
 
     @cached_property
     def _said(self) -> SearchedText:

@@ -30,6 +30,9 @@ STRETCH = (-3, -2, -1, 1)
 DAY = 86_400_000_000
 # A time said more vaguely than in so many days, or than so often the question's own, says little.
 VAGUE_DAYS = 32
+# Cosine from which a newer memory may say the same anew: of any, and of those asked how it is now.
+ALIKE, NOW_ALIKE = 0.7, 0.5
+AS_NEAR = 0.85
 VAGUE_TIMES = 4
 
 
@@ -260,6 +263,28 @@ class Scene:
         gap = np.maximum(np.maximum(start - happened, happened - end), 0)
         gap = np.minimum(gap, self._gap_of_said(*days))
         return figures_of(np.exp(-gap / max(end - start, 3 * DAY)))
+
+    @cached_property
+    def outdated(self) -> FloatArray:
+        """How surely a newer memory of the pool says the same anew, 0 to 1.
+
+        It is as near to the question and says nearly the same thing, such as the same with another
+        value; asked how it is now, less likeness is enough. Of the past, nothing is outdated.
+        """
+        question = self.question
+        if question.period is not None or question.recency_cue == "earliest":
+            return np.zeros(len(self.rows), np.float32)
+        least = NOW_ALIKE if question.recency_cue == "latest" else ALIKE
+        happened = self.columns.happened[self.rows]
+        newer = happened[None] > happened[:, None]
+        near = self.late[None] >= self.late[:, None] * np.float32(AS_NEAR)
+        alike = np.where(newer & near, self.vectors @ self.vectors.T, 0).max(axis=1, initial=0)
+        return figures_of(np.clip((alike - least) / (1 - least) * 2, 0, 1))
+
+    @cached_property
+    def in_time(self) -> FloatArray:
+        """1 inside the time the question speaks of, if it asks for nothing else."""
+        return figures_of(self.date_match >= 1) * np.float32(self.question.of_time_alone)
 
     def _gap_of_said(self, start: float, end: float) -> NDArray[np.float64]:
         """How far the days each memory speaks of lie from those; infinite without any."""

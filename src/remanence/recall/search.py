@@ -87,7 +87,7 @@ class Recall:
 
         `live` says that the query's `now` is the clock's and not the caller's.
         """
-        question, past = Question(query.text, query.now), self.past_of(query)
+        question, past = Question.of(query.text, query.now), self.past_of(query)
         if past is not None:  # seldom asked for, so it is not worth caching
             answer = self._answer(query, question, PLAIN, past)
             return hits_of(answer, memories_of(past, answer.found))
@@ -121,7 +121,7 @@ class Recall:
         past = self.past_of(query)
         if adapted is None:
             adapted = self.adapters.of(query.reach) if past is None else PLAIN
-        question, wordings = Question(query.text, query.now), Wordings(self.embedder)
+        question, wordings = Question.of(query.text, query.now), Wordings(self.embedder)
         return self._scenes(query, question, wordings, adapted, past)
 
     def past_of(self, query: Query) -> Past | None:
@@ -190,16 +190,17 @@ class Recall:
             lambda unknown: _postings(source, query, partition, unknown, most, columns),
         )
         words = WordScores(columns, question.terms, found, most)
-        people = frozenset(question.people(columns.lexicons.speakers))
+        speakers = columns.lexicons.speakers
+        people = frozenset(question.people(speakers, query.reach.user_id))
         plain = words.without(_name_terms(columns, people))
-        asked = question.in_voice_of(columns.lexicons.speakers.names[n] for n in people)
+        asked = question.in_voice_of(speakers.names[n] for n in people)
         embedded = wordings.embedded(asked.text)
         told = mask if past is None else mask & ~np.isin(columns.key, past.retold(partition))
         nearest = self._nearest(query, columns, told, embedded, partition)
         size = max(POOL, query.limit * 3)
         times = _in_period(columns, mask, question)
         graph = _reached(view, question)
-        lures = Lures(times, people, graph)
+        lures = Lures(times, people, graph, question.of_time_alone)
         with computing():
             pool = choose_pool(columns, mask, plain, nearest, lures, size, query.limit)
         first = pool.rows[:LEADERS]

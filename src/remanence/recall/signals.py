@@ -195,6 +195,9 @@ BASIC: Mapping[str, Callable[[Scene, Extents], FloatArray]] = {
     "time.words": _words_then,
     "time.told": lambda s, e: s.date_match * s.has(TIME),
     "time.said": _says_when,
+    "time.alone": lambda s, e: s.in_time,
+    "time.outdated": lambda s, e: s.outdated,
+    "time.outdated.now": lambda s, e: _when(s.question.recency_cue == "latest", s.outdated),
 }
 
 # Each signal again, times how wordy the partition is: what counts in chat counts less in essays.

@@ -47,7 +47,7 @@ MATCHING = frozenset(
 )
 PRIOR = {"time": 0.5, "time.words": 0.15, "time.said": 0.14}
 # The same for a signal so rare that its scale says nothing: what the full signal is worth.
-WHOLE_PRIOR = {"graph": 1.0}
+WHOLE_PRIOR = {"graph": 1.0, "time.alone": 6.0, "time.outdated": -0.3, "time.outdated.now": -1.2}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
