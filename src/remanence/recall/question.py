@@ -13,8 +13,9 @@ from operator import itemgetter
 from remanence.errors import EmbedderError
 from remanence.language import cues
 from remanence.language.english import dates
+from remanence.language.languages import query_terms, readings
 from remanence.language.names import SearchedText
-from remanence.language.words import fold, is_stop_word, query_terms, terms, word_spans
+from remanence.language.words import fold, is_stop_word, terms, word_spans
 from remanence.model.embedding import QueryEmbedding
 from remanence.model.hit import Understanding
 from remanence.model.ports.embedder import Embedder
@@ -122,13 +123,19 @@ class Question:
     text: str
     now: datetime
 
-    @cached_property
+    @property
     def terms(self) -> list[str]:
         """Distinct content terms, in order, without the words that say when ("last May")."""
-        found = query_terms(self._without_time) if self.times else query_terms(self.text)
+        return list(self.readings)
+
+    @cached_property
+    def readings(self) -> dict[str, tuple[str, ...]]:
+        """The terms, each with all that it is looked up as."""
+        found = readings(self._without_time if self.times else self.text)
         if len(found) <= MOST_TERMS:
             return found
-        return found[: MOST_TERMS // 2] + found[-MOST_TERMS // 2 :]
+        asked = list(found.items())
+        return dict(asked[: MOST_TERMS // 2] + asked[-MOST_TERMS // 2 :])
 
     @cached_property
     def times(self) -> list[dates.TimeMention]:
