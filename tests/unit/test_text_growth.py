@@ -84,6 +84,8 @@ SHAPES: Mapping[str, tuple[str, str, str]] = {
     "right to left": ("", "שלום أنا ", ""),
     "underscores": ("", "_", ""),
     "halves": ("", "\udc00", ""),
+    "german": ("", "wo sind die Häuser ", "?"),
+    "elisions": ("où est ", "dell'eau qu'", "il"),
 }
 # The arguments beside the text, by their annotation.
 GIVEN: Mapping[str, Callable[[str], Any]] = {

@@ -11,7 +11,6 @@ from remanence.language.words import (
     TERMS_VERSION,
     fold,
     is_stop_word,
-    query_terms,
     stop_terms,
     terms,
     word_spans,
@@ -89,17 +88,6 @@ def test_stop_words(word: str) -> None:
 )
 def test_words_with_content(word: str) -> None:
     assert not is_stop_word(word)
-
-
-def test_query_terms_leave_out_stop_words_unless_nothing_is_left() -> None:
-    assert query_terms("What did Ana say about the kids' trip to Ana?") == [
-        "ana",
-        "say",
-        "kid",
-        "trip",
-    ]
-    assert query_terms("Who are you?") == ["who", "are", "you"]
-    assert query_terms("") == []
 
 
 def test_stop_terms_are_terms() -> None:

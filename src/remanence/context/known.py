@@ -12,7 +12,8 @@ from itertools import pairwise
 from remanence.knowledge.facts import Facts
 from remanence.knowledge.identity import bare_name
 from remanence.knowledge.learner import SELF
-from remanence.language.words import is_stop_word, query_terms, terms
+from remanence.language.languages import query_terms
+from remanence.language.words import is_stop_word, terms
 from remanence.model.knowledge import Entity, EntityType, Fact, entity_id, folded_name
 from remanence.model.ports.store import Knowledge
 from remanence.model.predicates import PREDICATES

@@ -17,8 +17,8 @@ from remanence.context.entry import PromptEntry, excerpt, flat, gist_of
 from remanence.context.section import RECALLED, SHARES, Chosen, Prices, Section
 from remanence.language.cues import is_question
 from remanence.language.fences import Fence, low_trust
+from remanence.language.languages import query_terms
 from remanence.language.tokens import count_tokens
-from remanence.language.words import query_terms
 from remanence.layers.working import SOURCE as WORKING
 from remanence.memories.lineage import SUMMARISES
 from remanence.memories.messages import says_nothing

@@ -2,7 +2,8 @@
 
 Letters are folded (NFKC, case, accents of Latin, Greek and Cyrillic) and stemmed by script: Latin
 as English, Cyrillic as Russian, Greek, Arabic, Armenian, Devanagari as Hindi, Tamil. Scripts
-written without spaces, and Korean with its particles, become overlapping pairs of characters.
+written without spaces, and Korean with its particles, become overlapping pairs of characters. What
+other languages in Latin letters have besides stands in `languages`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ MOST = 30
 
 # What might be a run of marks: no letters, digits or blanks, but for the two that decompose to one.
 _MAYBE_RUN = re.compile(rf"(?:[^\w\s\x00-\u02ff]|[\uff9e\uff9f]){{{MOST + 1}}}")
-ALGORITHM = "words-2"
+ALGORITHM = "words-3"
 TERMS_VERSION: str = f"{ALGORITHM}/snowball-{Stemmer.version()}"
 MAX_TERM_BYTES = 64
 _UNSPACED = (
@@ -101,13 +102,6 @@ def terms(text: str) -> list[str]:
     return list(map(_term, unhurried(_short(_ASCII_WORD.findall(text.lower())), every=2_000)))
 
 
-def query_terms(text: str) -> list[str]:
-    """The distinct terms of a question without stop words; all of them if nothing else is left."""
-    found = dict.fromkeys(terms(text))
-    stop = stop_terms()
-    return [term for term in found if term not in stop] or list(found)
-
-
 def is_stop_word(word: str) -> bool:
     """Whether a raw word, in any case ("The", "what's"), carries no content."""
     return len(word) <= MAX_TERM_BYTES and _is_stop_word(word)
@@ -134,7 +128,7 @@ def fold(text: str) -> str:
     """Case, width and accents removed: what two spellings of one name have in common."""
     if text.isascii():
         return text.lower()
-    return _without_accents(_normal(text))
+    return _without_accents(caseless(text))
 
 
 def _short(words: list[str]) -> list[str]:
@@ -145,15 +139,16 @@ def _short(words: list[str]) -> list[str]:
 
 def _unicode_terms(text: str) -> list[str]:
     found: list[str] = []
-    for word, run in _unicode_pattern().findall(_normal(text)):
+    for word, run in _unicode_pattern().findall(caseless(text)):
         if run:
-            found.extend(map(_cut, _pairs(run)))
+            found.extend(map(cut, _pairs(run)))
         else:
             found.append(_term(word[:MAX_TERM_BYTES]))
     return found
 
 
-def _normal(text: str) -> str:
+def caseless(text: str) -> str:
+    """Case and width removed, accents kept; an apostrophe is a straight one."""
     once = normalised("NFKC", text).casefold()
     return unicodedata.normalize("NFKC", once).replace("’", "'")
 
@@ -171,15 +166,15 @@ def _term(word: str) -> str:
     if "'" in word:
         word = _without_apostrophe(word)
     if word.isascii():
-        return str(_stemmer("english").stemWord(word))
-    return _cut(_stem_by_script(word))
+        return str(stemmer("english").stemWord(word))
+    return cut(_stem_by_script(word))
 
 
 def _number(word: str) -> str:
     if ordinal := _ORDINAL.fullmatch(word):
         return ordinal[1]
     word = word.replace(",", "").replace("'", "").removesuffix(":00")
-    return _cut(_without_accents(word.replace(".", "·").replace(":", "·")))
+    return cut(_without_accents(word.replace(".", "·").replace(":", "·")))
 
 
 def _without_apostrophe(word: str) -> str:
@@ -195,9 +190,9 @@ def _stem_by_script(word: str) -> str:
     first = next(char for char in word if not char.isascii())
     for low, high, language in _STEMMERS:
         if low <= first <= high:
-            return _without_accents(_stemmer(language).stemWord(word)) or word
+            return _without_accents(stemmer(language).stemWord(word)) or word
     plain = _without_accents(word)
-    return str(_stemmer("english").stemWord(plain)) if plain.isascii() else plain
+    return str(stemmer("english").stemWord(plain)) if plain.isascii() else plain
 
 
 def _without_accents(word: str) -> str:
@@ -205,15 +200,17 @@ def _without_accents(word: str) -> str:
     return unicodedata.normalize("NFC", bare).translate(_PLAIN)
 
 
-def _cut(term: str) -> str:
-    if len(term) * 4 <= MAX_TERM_BYTES:
+def cut(term: str, most: int = MAX_TERM_BYTES) -> str:
+    """The term in so many bytes at most."""
+    if len(term) * 4 <= most:
         return term
-    return term.encode()[:MAX_TERM_BYTES].decode(errors="ignore")
+    return term.encode()[:most].decode(errors="ignore")
 
 
 @cache
-def _stemmer(language: str) -> Stemmer.Stemmer:
-    return Stemmer.Stemmer(language, 0)
+def stemmer(name: str) -> Stemmer.Stemmer:
+    """Snowball's stemmer of that name."""
+    return Stemmer.Stemmer(name, 0)
 
 
 @cache

@@ -10,6 +10,7 @@ from datetime import datetime
 import numpy as np
 
 from remanence.errors import NotFound
+from remanence.language.languages import index_terms
 from remanence.language.traits import flags, said_days
 from remanence.language.words import terms
 from remanence.model.embedding import Fingerprint
@@ -125,7 +126,7 @@ class Past:
         """The keys by the terms of their texts of then, once per occurrence."""
         told: dict[str, list[int]] = {}
         for key in then.retold.tolist():
-            for term in terms(then.records[key].text):
+            for term in index_terms(then.records[key].text):
                 told.setdefault(term, []).append(key)
         return told
 

@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,8 @@ B = 0.75
 POSTING_BYTES = 1_000
 
 Rows = NDArray[np.int64]
+Readings: TypeAlias = tuple[str, ...]
+"""All that a word is looked up as; what holds any of them holds the word."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,40 +55,62 @@ class KnownPostings:
         self._columns = columns
         self._budget = budget_bytes
         self._lock = threading.Lock()
-        self._held: OrderedDict[str, Posting] = OrderedDict()
+        self._held: OrderedDict[Readings, Posting] = OrderedDict()
         self._bytes = 0
 
     def of(
-        self, terms: Sequence[str], read: Callable[[Sequence[str]], list[Keys | None]]
+        self, words: Sequence[Readings], read: Callable[[Sequence[str]], list[Keys | None]]
     ) -> list[Posting]:
-        """The postings of these terms; `read` gives the keys of those that are not known."""
-        found = self._known(terms)
-        unknown = [term for term in terms if term not in found]
+        """The postings of these words; `read` gives the keys of terms that are not known."""
+        found = self._known(words)
+        unknown = [word for word in words if word not in found]
         if unknown:
-            keys = read(unknown)
+            terms = list(dict.fromkeys(term for word in unknown for term in word))
+            keys = dict(zip(terms, read(terms), strict=True))
             with computing():
-                made = [posting_of(self._columns, one) for one in keys]
-            fresh = dict(zip(unknown, made, strict=True))
+                fresh = {
+                    word: posting_of(self._columns, joined([keys[term] for term in word]))
+                    for word in unknown
+                }
             self._hold(fresh)
             found |= fresh
-        return [found[term] for term in terms]
+        return [found[word] for word in words]
 
-    def _known(self, terms: Iterable[str]) -> dict[str, Posting]:
+    def _known(self, words: Iterable[Readings]) -> dict[Readings, Posting]:
         with self._lock:
-            found = {term: self._held[term] for term in terms if term in self._held}
-            for term in found:
-                self._held.move_to_end(term)
+            found = {word: self._held[word] for word in words if word in self._held}
+            for word in found:
+                self._held.move_to_end(word)
         return found
 
-    def _hold(self, fresh: dict[str, Posting]) -> None:
+    def _hold(self, fresh: dict[Readings, Posting]) -> None:
         with self._lock:
-            for term, posting in fresh.items():
-                if term not in self._held:
-                    self._held[term] = posting
+            for word, posting in fresh.items():
+                if word not in self._held:
+                    self._held[word] = posting
                     self._bytes += posting.nbytes
             while self._bytes > self._budget:
                 _, posting = self._held.popitem(last=False)
                 self._bytes -= posting.nbytes
+
+
+def joined(found: Sequence[Keys | None]) -> Keys | None:
+    """The keys that hold any reading, each as often as the one that it holds most often.
+
+    One that stands in too many places says nothing beside one that does not.
+    """
+    held = [keys for keys in found if keys is not None and len(keys)]
+    if not held:
+        return None if any(keys is None for keys in found) else np.zeros(0, np.int64)
+    if len(held) == 1:
+        return held[0]
+    every = np.unique(np.concatenate(held))
+    counts = np.zeros(len(every), np.int64)
+    for keys in held:
+        own, times = np.unique(keys, return_counts=True)
+        places = every.searchsorted(own)
+        counts[places] = np.maximum(counts[places], times)
+    return np.repeat(every, counts)
 
 
 def posting_of(columns: Columns, keys: Keys | None) -> Posting:

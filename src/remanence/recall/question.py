@@ -13,8 +13,9 @@ from operator import itemgetter
 from remanence.errors import EmbedderError
 from remanence.language import cues
 from remanence.language.english import dates
+from remanence.language.languages import query_terms, readings
 from remanence.language.names import SearchedText
-from remanence.language.words import fold, is_stop_word, query_terms, terms, word_spans
+from remanence.language.words import fold, is_stop_word, terms, word_spans
 from remanence.model.embedding import QueryEmbedding
 from remanence.model.hit import Understanding
 from remanence.model.ports.embedder import Embedder
@@ -45,7 +46,20 @@ _USER = re.compile(
 _SELF = re.compile(r"\b(?:I|my|mine|myself|me)\b|\bi(?:'m|'ve|'d|'ll)?\b(?!\.)")
 # What a question about a time alone is made of: what happened, what we did, what went on.
 _ANYTHING = frozenset(
-    ["happen", "go", "occur", "event", "thing", "do", "take", "place", "tell", "talk", "say", "news"]
+    [
+        "happen",
+        "go",
+        "occur",
+        "event",
+        "thing",
+        "do",
+        "take",
+        "place",
+        "tell",
+        "talk",
+        "say",
+        "news",
+    ]
 )
 
 # A text with more terms is a pasted one: those at its beginning and at its end are asked for.
@@ -158,14 +172,20 @@ class Question:
         """Whether it asks for nothing but what happened at a time."""
         return bool(self.times) and set(query_terms(self._without_time)) <= _ANYTHING
 
-    @cached_property
+    @property
     def terms(self) -> list[str]:
         """Distinct content terms, in order, without the words that say when ("last May")."""
-        found = query_terms(self._without_time) if self.times else []
-        found = found or query_terms(self.text)
+        return list(self.readings)
+
+    @cached_property
+    def readings(self) -> dict[str, tuple[str, ...]]:
+        """The terms, each with all that it is looked up as."""
+        found = readings(self._without_time) if self.times else {}
+        found = found or readings(self.text)
         if len(found) <= MOST_TERMS:
             return found
-        return found[: MOST_TERMS // 2] + found[-MOST_TERMS // 2 :]
+        asked = list(found.items())
+        return dict(asked[: MOST_TERMS // 2] + asked[-MOST_TERMS // 2 :])
 
     @cached_property
     def times(self) -> list[dates.TimeMention]:

@@ -186,7 +186,7 @@ class Recall:
             return None
         most = min(max(FEW, len(columns) // COMMON), MANY)
         found = view.postings.of(
-            question.terms,
+            list(question.readings.values()),
             lambda unknown: _postings(source, query, partition, unknown, most, columns),
         )
         words = WordScores(columns, question.terms, found, most)

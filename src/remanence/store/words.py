@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import NamedTuple, TypeAlias, TypeGuard
 
+from remanence.language.languages import index_terms, length_of
 from remanence.language.traits import NO_TIME, flags, said_days
-from remanence.language.words import TERMS_VERSION, terms
+from remanence.language.words import TERMS_VERSION
 from remanence.model import deadline
 from remanence.model.memory import MemoryRecord
 from remanence.model.write import Action, Batch, Insert, Remove, Revise
@@ -34,7 +35,7 @@ class Derived(NamedTuple):
 class Words:
     """How texts become terms. Another `version` makes the store rebuild its text index."""
 
-    terms: Callable[[str], list[str]] = terms
+    terms: Callable[[str], list[str]] = index_terms
     version: str = TERMS_VERSION
     zone: tzinfo = UTC  # in which "yesterday" is read where a moment says none
 
@@ -47,7 +48,7 @@ class Words:
         marks = flags(text)
         deadline.breathe()
         days = said(text, happened, zone or self.zone)
-        return found, Derived(len(found), len(text), marks, *days)
+        return found, Derived(length_of(found), len(text), marks, *days)
 
 
 def said(text: str, happened: int, zone: tzinfo = UTC) -> tuple[int, int]:

@@ -58,9 +58,7 @@ def build_model(
     return manifest
 
 
-def _fill(
-    source: Path, folder: Path, name: str, quantised: bool, adapter: Path | None
-) -> Manifest:
+def _fill(source: Path, folder: Path, name: str, quantised: bool, adapter: Path | None) -> Manifest:
     recipe = read_recipe(source)
     weights = read_weights(source / "model.safetensors")
     if adapter is not None:

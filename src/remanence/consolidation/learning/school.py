@@ -20,7 +20,8 @@ from remanence.consolidation.learning.adapter import (
 )
 from remanence.consolidation.learning.replay import Lesson, replayed
 from remanence.consolidation.records import records_of
-from remanence.language.words import query_terms, terms
+from remanence.language.languages import query_terms
+from remanence.language.words import terms
 from remanence.model.embedding import FloatArray, restored
 from remanence.model.learning import Experience
 from remanence.model.memory import MemoryRecord, State

@@ -8,6 +8,7 @@ from functools import lru_cache
 import apsw
 
 from remanence.errors import StoreCorrupt
+from remanence.language.languages import length_of
 from remanence.language.traits import flags
 from remanence.store.labels import any_long_text
 from remanence.store.packing import Dictionary, lost, unpacked, whole
@@ -72,7 +73,7 @@ def register(connection: apsw.Connection, words: Words) -> None:
         ("remanence_text", opened, 1),
         ("remanence_readable", opener.readable, 1),
         ("remanence_words", indexed, 2),
-        ("remanence_length", lambda text: len(words.terms(opened(text))), 1),
+        ("remanence_length", lambda text: length_of(words.terms(opened(text))), 1),
         ("remanence_flags", lambda text: flags(opened(text)), 1),
         ("remanence_said_from", lambda text, happened: days(text, happened)[0], 2),
         ("remanence_said_to", lambda text, happened: days(text, happened)[1], 2),

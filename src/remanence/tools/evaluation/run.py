@@ -12,9 +12,10 @@ from typing import TypeVar
 import numpy as np
 
 from remanence.api.memory import Memory
-from remanence.language.words import query_terms
+from remanence.language.languages import readings
 from remanence.model.scope import Reach
-from remanence.recall.lexical import word_scores
+from remanence.recall.lexical import WordScores
+from remanence.recall.postings import KnownPostings
 from remanence.tools.evaluation.datasets import Corpus, Probe, filled
 
 DEPTH = 50
@@ -182,9 +183,11 @@ class _Bare:
         return scores
 
     def _words(self, question: str) -> np.ndarray:
-        wanted = query_terms(question)
-        found = self._parts.store.recall.postings(self._partition, wanted, 10_000_000)
-        return word_scores(self._columns, wanted, found).totals
+        asked, source = readings(question), self._parts.store.recall
+        found = KnownPostings(self._columns, 0).of(
+            list(asked.values()), lambda terms: source.postings(self._partition, terms, 10_000_000)
+        )
+        return WordScores(self._columns, list(asked), found).totals
 
     def _outcome(self, system: str, probe: Probe, scores: np.ndarray) -> Outcome:
         best = [self._records[n] for n in np.argsort(-scores, kind="stable")[:DEPTH]]
