@@ -3,7 +3,8 @@
     python bench/encoder_general.py FOLDER ... --tokenizer FILE --out general.npz
 
 Every FOLDER is searched for HTML pages (free documentation in several languages will do, such as
-Debian's); the docstrings of Python's own library come besides. Paragraphs of 6 to 90 words are kept.
+Debian's); the docstrings of Python's own library come besides. Paragraphs of 6 to 90 words are
+kept.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
+import torch.nn.functional as functional
 from safetensors.torch import load_file, save_file
 
 BITS = 128
@@ -165,8 +165,8 @@ class Encoder(torch.nn.Module):
     def forward(self, ids: torch.Tensor, there: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         real = there.to(torch.float32)
         state = self.bert(input_ids=ids, attention_mask=there.long()).last_hidden_state
-        vector = F.normalize((state * real[..., None]).sum(1), dim=-1)
-        return vector, F.normalize(state @ self.basis.to(state.dtype), dim=-1)
+        vector = functional.normalize((state * real[..., None]).sum(1), dim=-1)
+        return vector, functional.normalize(state @ self.basis.to(state.dtype), dim=-1)
 
     def plainly(self, plain: bool) -> None:
         for module in self.modules():
@@ -226,7 +226,7 @@ class Trainer:
             hit &= seen
             scores = (table / heat).masked_fill(~seen, -1e4)
             others = scores.masked_fill(hit, -1e4).logsumexp(1, keepdim=True)
-            behind = F.softplus(others - scores)  # each answer against all that is none
+            behind = functional.softplus(others - scores)  # each answer against all that is none
             total = total + ((behind * hit).sum(1) / hit.sum(1).clamp(min=1)).mean()
         return total
 
@@ -376,8 +376,9 @@ def _general(folder: Path, trainer: Trainer, model: Path) -> dict[str, Any]:
     import sys
 
     sys.path.insert(0, str(folder))
-    from general import score_vectors
     from tokenizers import Tokenizer
+
+    from general import score_vectors
 
     tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
     found = {}

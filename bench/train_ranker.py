@@ -1,6 +1,10 @@
 """Makes src/remanence/recall/weights.py from the development sets; prints left-out figures.
 
-python bench/train_ranker.py --data ../shared/bench [--work .bench]
+    python bench/train_ranker.py --data FOLDER [FOLDER ...] [--work .bench] [--encoders FOLDER]
+
+The encoder that ships has learned from these sets too, so the ranker would trust it too much.
+`--encoders` holds the models 0 to 3, built from the adapters that `bench/train_encoder.py --fold N`
+made: each conversation is then embedded by the one that never saw it.
 """
 
 from __future__ import annotations
@@ -10,6 +14,8 @@ import json
 import sys
 from pathlib import Path
 
+from encoder_data import all_corpora, folds_of
+from remanence.tools.evaluation.datasets import load_corpora
 from remanence.tools.evaluation.report import ranker_table, train_report
 
 TARGET = Path(__file__).parent.parent / "src" / "remanence" / "recall" / "weights.py"
@@ -25,11 +31,18 @@ TABLE: dict[str, tuple[float, float, float]] = {
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--data", type=Path, required=True)
+    arguments.add_argument("--data", type=Path, nargs="+", required=True)
+    arguments.add_argument("--encoders", type=Path, help="folder of the models of each fold")
     arguments.add_argument("--work", type=Path, default=Path(".bench"))
     arguments.add_argument("--target", type=Path, default=TARGET)
     given = arguments.parse_args()
-    fitted, figures = train_report(given.data, given.work, _progress)
+    corpora = [corpus for folder in given.data for corpus in load_corpora(folder)]
+    embedders = None
+    if given.encoders:
+        everything = all_corpora(given.data)
+        numbers = zip(everything, folds_of(everything), strict=True)
+        embedders = {corpus.name: str(given.encoders / str(fold)) for corpus, fold in numbers}
+    fitted, figures = train_report(corpora, given.work, _progress, embedders)
     given.target.write_text(module(ranker_table(fitted)), encoding="utf-8")
     LEFT_OUT.parent.mkdir(parents=True, exist_ok=True)
     LEFT_OUT.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")

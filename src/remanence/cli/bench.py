@@ -117,10 +117,11 @@ def _train(
     work: Work = None,
 ) -> None:
     """Learn the ranker's weights from questions with known answers."""
+    from remanence.tools.evaluation.datasets import load_corpora
     from remanence.tools.evaluation.report import save_ranker, train_report
 
     with _folder(work) as folder, progress("train") as report:
-        fitted, figures = train_report(data, folder, report)
+        fitted, figures = train_report(load_corpora(data), folder, report)
     save_ranker(fitted, target)
     done = TrainedWeights(path=target, left_out=figures)
     asked.answer(done, lambda _: terminal.write_line(str(target)))

@@ -118,7 +118,8 @@ def _promise(
     previous = np.where(before >= 0, words.totals[before], 0)
     parts = shares_of_best(np.stack([dense, words.totals[rows], previous]))
     session = session_parts(columns, rows, words.sessions, parts[1])
-    return _SHARES @ np.stack([*parts, np.clip(session, 0, 1)])
+    promise: NDArray[np.float64] = _SHARES @ np.stack([*parts, np.clip(session, 0, 1)])
+    return promise
 
 
 def _lured(columns: Columns, rows: Rows, lures: Lures) -> NDArray[np.float64]:

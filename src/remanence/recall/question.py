@@ -39,8 +39,9 @@ _BETWEEN = re.compile(r"\.? ")
 
 _USER = re.compile(
     r"\bthe user(?P<own>['’]s)?\b"
-    r"(?! (?:interfaces?|experience|stor(?:y|ies)|manual|guide|groups?|input|id|base|names?|data|agent"
-    r"|accounts?|tables?|feedback|flows?|models?|services?|settings|profiles?|journey|research)\b)",
+    r"(?! (?:interfaces?|experience|stor(?:y|ies)|manual|guide|groups?|input|id|base|names?|data"
+    r"|agents?|accounts?|tables?|feedback|flows?|models?|services?|settings|profiles?|journey"
+    r"|research)\b)",
     re.IGNORECASE,
 )
 _SELF = re.compile(r"\b(?:I|my|mine|myself|me)\b|\bi(?:'m|'ve|'d|'ll)?\b(?!\.)")

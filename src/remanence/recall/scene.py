@@ -126,7 +126,7 @@ class Scene:
     @cached_property
     def alone(self) -> NDArray[np.bool_]:
         """Which memories are in no session: notes, facts, documents."""
-        return self.columns.session[self.rows] == ALONE
+        return np.asarray(self.columns.session[self.rows] == ALONE)
 
     @cached_property
     def session_words(self) -> FloatArray:
@@ -167,10 +167,6 @@ class Scene:
             compared = weighted(np.maximum(self.matches, before), self.token_weights)
         covered = self.words.share((self.window[0] > 0) | (self.window[-1] > 0))
         return np.where(self.bare, covered, compared)
-
-    def late_at(self, offset: int) -> FloatArray:
-        """Late interaction of the turn at that distance, as far as it was read."""
-        return weighted(self.read(self.evidence.matches, offset), self.token_weights)
 
     @cached_property
     def late_rarest(self) -> FloatArray:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from remanence.recall.signals import SIGNALS
-from remanence.tools.evaluation.datasets import load_corpora
+from remanence.tools.evaluation.datasets import Corpus, load_corpora
 from remanence.tools.evaluation.logistic import Fitted
 from remanence.tools.evaluation.run import all_at, first_places, recall_at, run_recall, summary
 from remanence.tools.evaluation.training import Sample, left_out, samples_of, train
@@ -26,13 +26,20 @@ def recall_report(
     return summary(run_recall(corpora, work, _ticking(step, len(corpora)), **settings))
 
 
-def train_report(data: Path, work: Path, step: Step | None = None) -> tuple[Fitted, dict[str, Any]]:
+def train_report(
+    corpora: Iterable[Corpus],
+    work: Path,
+    step: Step | None = None,
+    embedders: Mapping[str, str] | None = None,
+) -> tuple[Fitted, dict[str, Any]]:
     """Weights from all of the data, and the figures of weights that never saw what they rank.
 
-    With a single conversation nothing can be left out, and there are no such figures.
+    With a single conversation nothing can be left out, and there are no such figures. `embedders`
+    is as in `samples_of`.
     """
-    corpora = [corpus for corpus in load_corpora(data) if corpus.probes]
-    samples = samples_of(corpora, work, on_corpus=_ticking(step, len(corpora)))
+    asked = [corpus for corpus in corpora if corpus.probes]
+    ticking = _ticking(step, len(asked))
+    samples = samples_of(asked, work, on_corpus=ticking, embedders=embedders)
     scores = left_out(samples)
     ranked = sorted(scores)
     return train(samples), _figures([samples[n] for n in ranked], [scores[n] for n in ranked])

@@ -24,7 +24,7 @@ from remanence.tools.evaluation.logistic import Fitted, fit
 # tell apart.
 WIDE = 50
 # A LongMemEval corpus has one question, a LoCoMo conversation some two hundred.
-DATASET_WEIGHT = {"longmemeval": 15.0, "beam": 1.5}
+DATASET_WEIGHT = {"longmemeval": 10.0, "beam": 2.0}
 # The same turns as if each stood alone, so that the ranker is sane where there is no conversation;
 # and as if some did, as notes beside chats.
 # A third of the questions each, as they add little that is new.
