@@ -14,12 +14,11 @@ import psycopg
 
 from remanence.model.ports.store import Keys
 from remanence.store.core.recall import StoredRecall
-from remanence.store.postgres.arrays import int8s
+from remanence.store.postgres.arrays import int8s, occurrences, term_numbers
 from remanence.store.postgres.database import Database
 from remanence.store.postgres.faults import is_lost, translated
 from remanence.store.postgres.opening import PatientConnection, connect_for_upkeep
 from remanence.store.postgres.transactions import CHANNEL
-from remanence.store.postgres.words import occurrences, term_numbers
 
 _PAUSE_S = 0.2
 _BELL = re.compile(r"([0-9]{1,9}):([0-9]{1,18})")

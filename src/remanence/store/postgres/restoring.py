@@ -19,7 +19,7 @@ from remanence.model.ports.store import Inherit
 from remanence.store.blocks import too_new
 from remanence.store.postgres.backups import MANIFEST, Table, tables
 from remanence.store.postgres.database import Database
-from remanence.store.postgres.digests import PostgresGuard
+from remanence.store.postgres.doctor import PostgresGuard
 from remanence.store.postgres.faults import translated
 from remanence.store.postgres.indexes import build_missing
 from remanence.store.postgres.maintenance import compact

@@ -17,13 +17,12 @@ from remanence.store.core.documents import StoredDocuments
 from remanence.store.core.links import StoredLinks
 from remanence.store.postgres.archive import PostgresArchive
 from remanence.store.postgres.database import Database
+from remanence.store.postgres.doctor import follow_terms
 from remanence.store.postgres.knowledge import PostgresKnowledge
 from remanence.store.postgres.opening import Settings
 from remanence.store.postgres.recall import PostgresRecall, Watcher
-from remanence.store.postgres.tiers import Dictionaries, PostgresTiers
 from remanence.store.postgres.upkeep import PostgresUpkeep
-from remanence.store.postgres.vectors import PostgresVectors
-from remanence.store.postgres.wording import follow_terms
+from remanence.store.postgres.vectors import Dictionaries, PostgresTiers, PostgresVectors
 from remanence.store.quotas import Quotas
 from remanence.store.words import Words
 

@@ -12,12 +12,18 @@ from remanence.model import deadline
 from remanence.model.memory import MemoryRecord, Revision, same_json
 from remanence.model.write import Action, Batch, Insert, Remove, Revise, Written
 from remanence.store.claims import is_evidence
-from remanence.store.core.archive import StoredArchive, check_expected, check_terms
+from remanence.store.conditions import labels
+from remanence.store.core.archive import (
+    StoredArchive,
+    check_expected,
+    check_terms,
+    erase,
+    keep,
+    repeated,
+)
 from remanence.store.core.documents import shelve
 from remanence.store.core.links import not_found, put_links
-from remanence.store.core.receipts import erase, keep, repeated
 from remanence.store.documents import ready
-from remanence.store.labels import labels
 from remanence.store.quotas import added_by
 from remanence.store.rows import (
     RECORD_WIDTH,
