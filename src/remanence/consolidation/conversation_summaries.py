@@ -14,7 +14,7 @@ from remanence.consolidation.steps import Chore, ChoreResult
 from remanence.errors import Conflict, NotFound
 from remanence.layers.conversation import Conversations
 from remanence.layers.conversation.chronicle import Daybook, Diary, messages_of
-from remanence.layers.conversation.periods import PERIODS, bounds, days_of, name_of, over
+from remanence.layers.conversation.derivation import PERIODS, bounds, days_of, name_of, over
 from remanence.layers.conversation.summaries import DECLINED, MODEL, coming
 from remanence.layers.conversation.thread import PAUSE, Run, Thread, held_by
 from remanence.model.conversation import Level

@@ -12,7 +12,7 @@ from hashlib import blake2b
 from typing import Any
 
 from remanence.errors import Conflict, InvalidInput, NotFound, StoreCorrupt, StoreError
-from remanence.layers.sessions.expiry import due, expired, puts, was_ahead
+from remanence.layers.sessions.storage import due, expired, puts, was_ahead
 from remanence.model.clock import Clock
 from remanence.model.document import Address, Discard, Document, Put, Shelf
 from remanence.model.filter import Both, Compare

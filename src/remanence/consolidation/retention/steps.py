@@ -9,7 +9,6 @@ from itertools import count, islice
 from operator import itemgetter
 from typing import TypeAlias
 
-from remanence.consolidation.records import past_of
 from remanence.consolidation.retention.strength import (
     ACTIVE,
     ARCHIVED,
@@ -22,7 +21,7 @@ from remanence.consolidation.retention.strength import (
     strength_at,
     trace_of,
 )
-from remanence.consolidation.steps import Chore, ChoreResult, changed
+from remanence.consolidation.steps import Chore, ChoreResult, changed, past_of
 from remanence.errors import InvalidInput
 from remanence.layers.cleanup import believed, days_before
 from remanence.memories.lineage import derived, standing

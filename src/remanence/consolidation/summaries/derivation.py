@@ -9,8 +9,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 from uuid import UUID
 
-from remanence.consolidation.merges.deeds import MERGED_INTO
-from remanence.consolidation.merges.judgement import asked, refused
+from remanence.consolidation.merges.judgement import MERGED_INTO, asked, refused
 from remanence.consolidation.run_log import UNDONE, failed_by
 from remanence.consolidation.steps import changed, linked
 from remanence.language.fences import Fence, disarmed

@@ -14,12 +14,15 @@ from remanence.language.cues import importance_reasons
 from remanence.layers.conversation.derivation import (
     Summarise,
     SummaryDerivation,
+    bounds,
+    days_of,
     digest_of,
     drafted,
     name_at,
+    name_of,
+    parts_of,
     told,
 )
-from remanence.layers.conversation.periods import bounds, days_of, name_of, parts_of
 from remanence.layers.conversation.summaries import Summaries
 from remanence.layers.conversation.thread import Thread, held_by, level_in
 from remanence.memories.lineage import sources_of

@@ -18,7 +18,14 @@ from remanence.consolidation.learning.lora.examples import (
 )
 from remanence.consolidation.learning.lora.exclusions import outdated
 from remanence.consolidation.learning.lora.files import check_free, folder_of
-from remanence.consolidation.learning.lora.jobs import Finetuned, TuningJob, perform, plan
+from remanence.consolidation.learning.lora.jobs import (
+    Finetuned,
+    TrainingRecipe,
+    TuningJob,
+    perform,
+    plan,
+    steps_for,
+)
 from remanence.consolidation.learning.lora.manifest import (
     AdapterState,
     Registry,
@@ -28,8 +35,7 @@ from remanence.consolidation.learning.lora.manifest import (
     read_manifest,
 )
 from remanence.consolidation.learning.lora.models import find_model, require_libraries
-from remanence.consolidation.learning.lora.trainer import TrainingRecipe, steps_for
-from remanence.consolidation.records import records_of
+from remanence.consolidation.steps import records_of
 from remanence.errors import Conflict, InvalidInput
 from remanence.knowledge.facts.queries import FactQueries
 from remanence.language.english.extraction.name_types import is_first_name
