@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence.backends.cache.redis_session_format import (
+from remanence.backends.cache.redis_sessions import (
     FIELDS,
     moment,
     read_message,
