@@ -217,7 +217,9 @@ def cut(
     found: list[Run] = []
     for run, closed in _runs(messages, known, after):
         parts = list(_parts(run, count))
-        if not (closed or all_of_it or _full(parts[-1], count)):
+        last = parts[-1]
+        full = len(last) >= MOST_MESSAGES or sum(map(count, last)) >= MOST_TOKENS
+        if not (closed or all_of_it or full):
             parts.pop()
         found += parts
     return found
@@ -254,10 +256,6 @@ def _parts(run: Run, count: CountMessage) -> Iterator[Run]:
         part.append(message)
         tokens += size
     yield part
-
-
-def _full(part: Run, count: CountMessage) -> bool:
-    return len(part) >= MOST_MESSAGES or sum(map(count, part)) >= MOST_TOKENS
 
 
 def gaps(store: Store, thread: Thread, oldest: MemoryRecord, *, all_of_it: bool) -> list[Run]:

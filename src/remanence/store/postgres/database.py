@@ -78,7 +78,8 @@ class _PostgresCompiler(Compiler):
     def contains(self, folded: str) -> Condition:
         folded.encode()  # refuses lone surrogates
         others = self._keys_where(
-            "texts_beyond_ascii", lambda row: folded in self._text(row[1]).casefold()
+            "texts_beyond_ascii",
+            lambda row: folded in self._texts.opened(self._session, row[1]).casefold(),
         )
         found = Condition("m.key = ANY(?)", (others,))
         if not folded.isascii():
@@ -87,9 +88,6 @@ class _PostgresCompiler(Compiler):
             "octet_length(m.text) = m.characters AND position(? IN lower(m.text)) > 0", (folded,)
         )
         return joined("OR", [plain, found])
-
-    def _text(self, stored: bytes) -> str:
-        return self._texts.opened(self._session, stored)
 
     def among(self, column: str, values: Sequence[Any]) -> Condition:
         if all(isinstance(value, str) for value in values):

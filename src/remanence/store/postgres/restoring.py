@@ -117,7 +117,8 @@ class _Restoring:
         """Replace everything, inside the caller's transaction."""
         here = tables(self._connection)
         self._empty(here)
-        known = [Table(one.name, self._columns(one), one.walled) for one in here]
+        columns = self._manifest["tables"]
+        known = [Table(one.name, columns.get(one.name, one.columns), one.walled) for one in here]
         for table in known:
             self._connection.execute(_staging(table))
             if not table.walled:
@@ -153,9 +154,6 @@ class _Restoring:
         for (name,) in self._connection.execute(sql("every_graph").encode()).fetchall():
             self._connection.execute(SQL("DROP INDEX {}").format(Identifier(name)))
         self._connection.execute(SQL("TRUNCATE {}").format(_named(every)))
-
-    def _columns(self, table: Table) -> list[str]:
-        return list(self._manifest["tables"].get(table.name, table.columns))
 
     def _load(self, table: Table, entry: str) -> None:
         if entry not in self._manifest["entries"]:

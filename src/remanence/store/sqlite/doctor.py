@@ -264,7 +264,7 @@ Wordings: TypeAlias = dict[int, _Wording]
 def words_differ(connection: apsw.Connection) -> bool:
     """Whether the text index is damaged, or is not what the rows give."""
     try:
-        if _told_by_index(connection) != _told_by_rows(connection):
+        if summed(run(connection, "every_word")) != _told_by_rows(connection):
             return True
         # Only once the index was read: FTS5's check alone takes what it remembers for what is.
         return [row[0] for row in run(connection, "check_words")] != ["ok"]
@@ -290,10 +290,6 @@ def word_again(database: Database, looking: Looking) -> bool:
     except (UnicodeDecodeError, StoreCorrupt):
         return False
     return False
-
-
-def _told_by_index(connection: apsw.Connection) -> tuple[int, int]:
-    return summed(run(connection, "every_word"))
 
 
 def _told_by_rows(connection: apsw.Connection) -> tuple[int, int]:

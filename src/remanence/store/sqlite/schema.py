@@ -31,7 +31,8 @@ def prepare(connections: Connections) -> None:
 def check_ours(connection: apsw.Connection, path: str) -> None:
     """Refuse a database that another program made, and one that a newer Remanence made."""
     found = connection.pragma("application_id")
-    if found != APPLICATION_ID and not (found == 0 and _is_empty(connection)):
+    foreign = found != APPLICATION_ID
+    if foreign and (found or connection.execute("SELECT count(*) FROM sqlite_schema").get):
         raise StoreCorrupt(f"{path} is not a Remanence store; give another path.")
     newest = migrations()[-1][0]
     if (version := connection.pragma("user_version")) > newest:
@@ -74,7 +75,3 @@ def _index_again(connections: Connections) -> None:
         rebuild(connection)
         version = connections.settings.words.version
         run(connection, "set_meta", ("terms_version", version))
-
-
-def _is_empty(connection: apsw.Connection) -> bool:
-    return not connection.execute("SELECT count(*) FROM sqlite_schema").get

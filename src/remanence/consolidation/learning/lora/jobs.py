@@ -286,7 +286,10 @@ def _trained(
     job: TuningJob, bare: Loaded, there: AdapterManifest | None, progress: Progress | None
 ) -> Finetuned:
     loaded = with_adapter(bare, job.recipe, job.previous)
-    new, old = (_encoded(loaded, side, job.recipe) for side in (job.new, job.old))
+    new, old = (
+        [encode(one, loaded.tokenizer, job.recipe.max_tokens) for one in side]
+        for side in (job.new, job.old)
+    )
     begun = there or replace(job.manifest, before=_scores(loaded, new, old))
     write_manifest(job.folder, begun)
     resumed_at = train(
@@ -306,12 +309,6 @@ def _usable(folder: Path, base: BaseModel) -> AdapterManifest:
     if found.base_sha256 != base.sha256:
         raise InvalidInput(f"The adapter in {folder} is of another model; leave `previous` out.")
     return found
-
-
-def _encoded(
-    loaded: Loaded, side: Sequence[TrainingExample], recipe: TrainingRecipe
-) -> list[Encoded]:
-    return [encode(one, loaded.tokenizer, recipe.max_tokens) for one in side]
 
 
 def _scores(

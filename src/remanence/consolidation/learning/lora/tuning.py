@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from os import PathLike
 from pathlib import Path
 
@@ -235,7 +235,8 @@ class Tuning:
     def _of_facts(self, user_id: str | None) -> list[TrainingExample]:
         found = self._facts.find(limit=MAX_LIMIT, user_id=user_id)
         since = self._clock.now() - _YEAR
-        facts = [one for one in found if one.predicate != "age" or _said(one) > since]
+        told = ((one, one.valid_from or one.recorded_at) for one in found)
+        facts = [one for one, at in told if one.predicate != "age" or at > since]
         sources = self._records([id for one in facts for id in one.sources])
         return from_facts(facts, {one.id: one for one in sources}, self._people(user_id, facts))
 
@@ -266,10 +267,6 @@ class Tuning:
 
     def _records(self, ids: Iterable[str]) -> list[MemoryRecord]:
         return list(records_of(self._store, self._tenant, ids))
-
-
-def _said(fact: Fact) -> datetime:
-    return fact.valid_from or fact.recorded_at
 
 
 def _overtaken() -> Conflict:
