@@ -13,8 +13,7 @@ from remanence.backends.index.bits import BitsIndex
 from remanence.backends.index.chroma import Hold
 from remanence.backends.index.remote import Engine, EngineDown, FollowingIndex, Points
 from remanence.backends.index.remote.engine import MOST, NUMBERS, Nodes, Refused, points_of
-from remanence.backends.index.remote.index import FAR, NARROW
-from remanence.backends.index.standby import WithStandby
+from remanence.backends.index.remote.index import FAR, NARROW, WithStandby
 from remanence.errors import IndexUnavailable
 from remanence.model.embedding import FloatArray
 from remanence.model.ports.store import Keys

@@ -18,10 +18,9 @@ from remanence.model.ports.store import Keys, Span
 from remanence.model.scope import Reach
 from remanence.model.write import Batch, Receipt, Remove, Revise, Written
 from remanence.store.conditions import ACTIVE, Condition
-from remanence.store.core.database import D, Database, StorePart, count_in
-from remanence.store.core.dictionaries import StoredDictionaries
+from remanence.store.core.database import D, Database, Session, StorePart, count_in
 from remanence.store.core.links import not_found
-from remanence.store.core.session import Session
+from remanence.store.core.tiers import StoredDictionaries
 from remanence.store.rows import (
     Row,
     before_values,

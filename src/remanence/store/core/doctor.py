@@ -11,8 +11,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from remanence.model.embedding import Fingerprint
 from remanence.model.stats import Finding
 from remanence.store.claims import is_whole_claim, is_whole_entity, mended_entity
+from remanence.store.core.database import Session
 from remanence.store.core.learning import erase_silent, spoken_of
-from remanence.store.core.session import Session
 from remanence.store.documents import is_whole, is_whole_edition, mended, named
 from remanence.store.packing import damaged
 from remanence.store.rows import Owner, Row, spelled_id

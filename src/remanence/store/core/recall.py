@@ -12,8 +12,7 @@ from remanence.model.filter import Filter
 from remanence.model.memory import MemoryRecord
 from remanence.model.ports.store import Change, Keys, Name, Tie, Trait
 from remanence.model.scope import Reach
-from remanence.store.core.database import D, StorePart
-from remanence.store.core.session import Session
+from remanence.store.core.database import D, Session, StorePart
 from remanence.store.rows import KINDS, STATES, spelled_id
 
 _CHUNK = 5000

@@ -22,12 +22,12 @@ from remanence.store.postgres.database import Database
 from remanence.store.postgres.doctor import PostgresGuard
 from remanence.store.postgres.faults import translated
 from remanence.store.postgres.indexes import build_missing
-from remanence.store.postgres.maintenance import compact
 from remanence.store.postgres.opening import APPLICATION, PatientConnection
 from remanence.store.postgres.schema import new_identity, read_facts, set_fact
 from remanence.store.postgres.session import NOBODY, Session, migrations, sql
 from remanence.store.postgres.store import PostgresStore
 from remanence.store.postgres.transactions import Transactions
+from remanence.store.postgres.upkeep import compact
 
 T = TypeVar("T")
 _BLOCK = 1 << 20

@@ -13,9 +13,8 @@ from remanence.model.embedding import Fingerprint, restored
 from remanence.model.ports.pieces import StoredPiece, StoredPieces
 from remanence.model.write import Piece, Pieces
 from remanence.store.coarse import check_piece, opened, opened_pieces
-from remanence.store.core.dictionaries import Draft, NewText, StoredDictionaries
 from remanence.store.core.recall import StoredVectors
-from remanence.store.core.tiers import StoredTiers
+from remanence.store.core.tiers import Draft, NewText, StoredDictionaries, StoredTiers
 from remanence.store.packing import Dictionary, body_digest
 from remanence.store.postgres.arrays import Kinds, arrays, byteas, halfvecs, int8s, texts
 from remanence.store.postgres.database import Database

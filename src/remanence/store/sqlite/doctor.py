@@ -28,8 +28,7 @@ from remanence.store.rows import (
     readable,
     row_digest,
 )
-from remanence.store.sqlite.database import Database
-from remanence.store.sqlite.schema import meta
+from remanence.store.sqlite.database import Database, meta
 from remanence.store.sqlite.session import Session, fetch_all, fetch_value, run
 from remanence.store.sqlite.vectors import embedder_id
 from remanence.store.sqlite.words import stored_dictionary

@@ -12,6 +12,7 @@ import apsw
 from remanence.errors import StoreCorrupt, StoreError
 from remanence.model.system.files import BINARY, OPEN_FILES_MOVE, create, remove
 from remanence.store.sqlite.backups import held, put_in_place, rewrite_into
+from remanence.store.sqlite.database import check_ours
 from remanence.store.sqlite.faults import translated
 from remanence.store.sqlite.opening import (
     Settings,
@@ -21,7 +22,6 @@ from remanence.store.sqlite.opening import (
     open_bare,
     open_reader,
 )
-from remanence.store.sqlite.schema import check_ours
 
 _MARK = ".rewritten"
 _FORMER = ".former"

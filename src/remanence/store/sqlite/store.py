@@ -22,9 +22,8 @@ from remanence.store.core.documents import StoredDocuments
 from remanence.store.core.links import StoredLinks
 from remanence.store.core.recall import StoredRecall
 from remanence.store.quotas import Quotas
-from remanence.store.sqlite.archive import SqliteArchive
+from remanence.store.sqlite.archive import SqliteArchive, SqliteKnowledge
 from remanence.store.sqlite.database import Database
-from remanence.store.sqlite.knowledge import SqliteKnowledge
 from remanence.store.sqlite.opening import Settings
 from remanence.store.sqlite.session import Session, parsed
 from remanence.store.sqlite.upkeep import SqliteUpkeep

@@ -13,9 +13,8 @@ from remanence.model.ports.pieces import StoredPieces
 from remanence.model.ports.store import Keys
 from remanence.model.write import Pieces
 from remanence.store.coarse import check_piece, opened, opened_pieces
-from remanence.store.core.dictionaries import Draft, NewText, StoredDictionaries
 from remanence.store.core.recall import StoredVectors
-from remanence.store.core.tiers import StoredTiers
+from remanence.store.core.tiers import Draft, NewText, StoredDictionaries, StoredTiers
 from remanence.store.packing import Dictionary, body_digest
 from remanence.store.rows import Row
 from remanence.store.sqlite.database import Database
