@@ -34,7 +34,6 @@ from remanence.model.filter import (
     Not,
     Scalar,
 )
-from remanence.model.memory import State
 from remanence.model.scope import Reach
 from remanence.store.rows import KIND_CODES, STATE_CODES, micros
 
@@ -132,7 +131,6 @@ _TESTS: dict[str, Callable[[Any, Any], bool]] = {
     "not_in": lambda one, many: one not in many,
     "exists": lambda _, wanted: bool(wanted),
 }  # fmt: skip
-ACTIVE = Compare("state", "eq", str(State.ACTIVE), field=True)
 
 
 @dataclass(frozen=True, slots=True)

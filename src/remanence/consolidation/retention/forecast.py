@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from remanence.consolidation.retention.strength import (
-    ACTIVE,
     NEVER,
     Days,
     Trace,
@@ -31,7 +30,7 @@ from remanence.consolidation.retention.strength import (
     trace_of,
 )
 from remanence.errors import ConfigError, InvalidInput
-from remanence.model.filter import Both, Filter, Not
+from remanence.model.filter import ACTIVE, Both, Filter, Not
 from remanence.model.ports.store import Store
 from remanence.model.query import check_limit
 from remanence.model.sleep import ForgetPolicy, Night

@@ -10,7 +10,6 @@ from operator import itemgetter
 from typing import TypeAlias
 
 from remanence.consolidation.retention.strength import (
-    ACTIVE,
     ARCHIVED,
     EXPOSED,
     allowance,
@@ -25,7 +24,7 @@ from remanence.consolidation.steps import Chore, ChoreResult, changed, past_of
 from remanence.errors import InvalidInput
 from remanence.layers.cleanup import believed, days_before
 from remanence.memories.lineage import derived, standing
-from remanence.model.filter import Both, Compare, Filter
+from remanence.model.filter import ACTIVE, Both, Compare, Filter
 from remanence.model.memory import HALF, MemoryRecord, State
 from remanence.model.ports.store import Store
 from remanence.model.progress import Progress

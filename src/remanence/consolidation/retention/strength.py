@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from remanence.errors import InvalidInput
 from remanence.memories.lineage import sheltering
-from remanence.model.filter import Both, Compare, Filter, Not
+from remanence.model.filter import ACTIVE, Both, Compare, Filter, Not
 from remanence.model.memory import MemoryRecord, State, unit_interval
 from remanence.model.ports.store import RecallSource, Store
 from remanence.model.progress import Progress
@@ -181,7 +181,6 @@ def _later(moment: datetime, days: float) -> date | None:
 
 CHUNK = 500
 
-ACTIVE = Compare("state", "eq", State.ACTIVE, field=True)
 ARCHIVED = Compare("state", "eq", State.ARCHIVED, field=True)
 PINNED = Compare("pinned", "eq", True, field=True)
 STATED = Compare("source", "eq", USER, field=True)

@@ -29,7 +29,7 @@ from remanence.memories.lineage import sources_of
 from remanence.memories.messages import says_nothing
 from remanence.memories.zones import Zones
 from remanence.model.conversation import Level
-from remanence.model.filter import Compare, Filter
+from remanence.model.filter import Compare, Filter, happened
 from remanence.model.memory import Kind, MemoryRecord, State, level_of
 from remanence.model.ports.store import Store, Trait
 from remanence.model.zones import placed
@@ -142,13 +142,9 @@ class Daybook:
 
     def _spoken(self, day: date) -> Spoken:
         start, end = bounds(day, self._zone)
-        within = (
-            Compare("happened_at", "gte", start, field=True),
-            Compare("happened_at", "lt", end, field=True),
-        )
         segments = [
             segment
-            for segment in self._thread.summaries(Level.SEGMENT, *within)
+            for segment in self._thread.summaries(Level.SEGMENT, *happened(start, end))
             if str(segment.metadata.get("from")) >= start.isoformat()
         ]
         coming = [run for run in self._coming if all(start <= m.happened_at < end for m in run)]

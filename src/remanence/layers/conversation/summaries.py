@@ -290,17 +290,15 @@ def _holds(text: str, written: str, fallback: str, characters: int) -> bool:
     return (
         0 < len(text) <= characters
         and not _REFUSAL.match(text)
-        and not _echoes(text)
+        and not echoes(text, _ASK)
         and _invents_nothing(text, written)
         and _keeps_enough(text, fallback)
     )
 
 
-def _echoes(text: str) -> bool:
-    if disarmed(text) != text:
-        return True
-    asked, said = _runs(_ASK), _runs(text)
-    return not asked.isdisjoint(said)
+def echoes(text: str, asked: str) -> bool:
+    """Whether a model's text repeats what it was asked, or a fence around what it was shown."""
+    return disarmed(text) != text or not _runs(asked).isdisjoint(_runs(text))
 
 
 def _runs(text: str) -> set[tuple[str, ...]]:

@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from remanence.errors import Conflict, StoreVersion
-from remanence.model.filter import Filter
+from remanence.model.filter import ACTIVE, Filter
 from remanence.model.memory import Feedback, MemoryRecord, Revision
 from remanence.model.ports.store import Keys, Span
 from remanence.model.scope import Reach
 from remanence.model.write import Batch, Receipt, Remove, Revise, Written
-from remanence.store.conditions import ACTIVE, Condition
+from remanence.store.conditions import Condition
 from remanence.store.core.database import D, Database, Session, StorePart, count_in
 from remanence.store.core.links import not_found
 from remanence.store.core.tiers import StoredDictionaries

@@ -147,7 +147,8 @@ class Guard(ABC):
     ) -> Iterator[Row]:
         """What a statement gives that takes a key and how many rows are wanted after it: all in
         order of key, which stands first, or the rows of these keys."""
-        for rows in _chunks(session, name, most) if keys is None else _these(session, name, keys):
+        every = rows_after(session, name, most) if keys is None else _these(session, name, keys)
+        for rows in every:
             yield from (self._readable(name, row) for row in rows)
 
     def _readable(self, name: str, row: Row) -> Row:
@@ -169,7 +170,8 @@ def mend_dictionaries(session: Session, wrong: Sequence[tuple[int, bytes | None]
     return len(whole)
 
 
-def _chunks(session: Session, name: str, most: int) -> Iterator[list[Row]]:
+def rows_after(session: Session, name: str, most: int) -> Iterator[list[Row]]:
+    """What a statement gives that takes a key and how many are wanted after it, key by key."""
     after = 0
     while rows := session.rows(name, after=after, most=most):
         yield rows

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 import orjson
 
@@ -17,7 +16,16 @@ from remanence.model.memory import State
 from remanence.model.stats import Finding
 from remanence.store.coarse import opened
 from remanence.store.conditions import readable_labels
-from remanence.store.core.doctor import COUNTS, NAMED, Check, Count, Guard, counting, finding
+from remanence.store.core.doctor import (
+    COUNTS,
+    NAMED,
+    Check,
+    Count,
+    Guard,
+    counting,
+    finding,
+    rows_after,
+)
 from remanence.store.core.doctor import Doctor as Examination
 from remanence.store.core.recall import count_unembedded
 from remanence.store.packing import dictionary_of
@@ -124,7 +132,7 @@ def _numbers(version: str) -> list[int]:
 
 def _entries(session: Session, words: Words) -> Iterator[tuple[Array, Array, dict[str, Array]]]:
     opened = Texts()
-    for rows in _chunks(session, "texts_after"):
+    for rows in rows_after(session, "texts_after", _CHUNK):
         terms: list[int] = []
         places: list[int] = []
         counts: list[tuple[int, ...]] = []
@@ -140,7 +148,7 @@ def _entries(session: Session, words: Words) -> Iterator[tuple[Array, Array, dic
 
 
 def _labels(session: Session) -> Iterator[dict[str, Array]]:
-    for rows in _chunks(session, "metadata_after"):
+    for rows in rows_after(session, "metadata_after", _CHUNK):
         found = [
             (key, partition, label)
             for key, partition, metadata in rows
@@ -149,13 +157,6 @@ def _labels(session: Session) -> Iterator[dict[str, Array]]:
         names, values = columns(label for _, _, label in found)
         keys, partitions = int8s(one[0] for one in found), int8s(one[1] for one in found)
         yield {"partitions": partitions, "names": names, "values": values, "keys": keys}
-
-
-def _chunks(session: Session, name: str) -> Iterator[list[tuple[Any, ...]]]:
-    after = 0
-    while rows := session.rows(name, after=after, most=_CHUNK):
-        yield rows
-        after = rows[-1][0]
 
 
 _REWRITTEN = (

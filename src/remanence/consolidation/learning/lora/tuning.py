@@ -41,9 +41,9 @@ from remanence.knowledge.facts.queries import FactQueries
 from remanence.language.english.extraction.name_types import is_first_name
 from remanence.model import validation
 from remanence.model.clock import Clock
-from remanence.model.filter import Compare
+from remanence.model.filter import ACTIVE
 from remanence.model.knowledge import EntityType, Fact
-from remanence.model.memory import MemoryRecord, State
+from remanence.model.memory import MemoryRecord
 from remanence.model.ports.store import Store
 from remanence.model.progress import Progress
 from remanence.model.query import ALL, MAX_LIMIT, check_limit
@@ -51,7 +51,6 @@ from remanence.model.scope import Reach
 
 PARTS = ("facts", "feedback", "memories")
 _YEAR = timedelta(days=365)  # by then everybody is a year older
-_ACTIVE = Compare("state", "eq", State.ACTIVE, field=True)
 
 
 class Tuning:
@@ -262,7 +261,7 @@ class Tuning:
         return (one for one in self._memories(user_id) if one.id not in past)
 
     def _memories(self, user_id: str | None) -> Iterator[MemoryRecord]:
-        found = list(self._store.archive.walk(Reach(tenant=self._tenant, user_id=user_id), _ACTIVE))
+        found = list(self._store.archive.walk(Reach(tenant=self._tenant, user_id=user_id), ACTIVE))
         yield from sorted(found, key=lambda one: one.happened_at)
 
     def _records(self, ids: Iterable[str]) -> list[MemoryRecord]:
