@@ -11,7 +11,7 @@ from functools import cached_property
 
 from remanence import errors
 from remanence.consolidation.fits import Fit, Link, Since, batches, concerned, stamped, unguarded
-from remanence.consolidation.retention.strength import allowance
+from remanence.consolidation.retention.steps import allowance
 from remanence.consolidation.run_leases import HeldRun, LeaseLost, RunLeases, RunStopped
 from remanence.consolidation.run_log import UNDONE, Account, RunPage, reason_of
 from remanence.consolidation.steps import Chore, Planner, past_of, records_of

@@ -12,7 +12,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from remanence.consolidation.retention.strength import (
+from remanence.consolidation.retention.steps import (
     NEVER,
     Days,
     Trace,
