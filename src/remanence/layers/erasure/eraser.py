@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
@@ -199,6 +199,7 @@ def nothing_unlearnt(ids: Sequence[str]) -> Mapping[str, int]:
     return {}
 
 
+@dataclass(eq=False)
 class Eraser:
     """Erases memories of a tenant with all that tells of them, and gives the receipt.
 
@@ -209,28 +210,16 @@ class Eraser:
     with the note that they do; what follows it is done again if it was cut off, by `settle`.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        sessions: Sessions,
-        tenant: str,
-        clock: Clock,
-        new_id: Callable[[], UUID],
-        *,
-        clean: Clean,
-        unlearn: Unlearn = nothing_unlearnt,
-        tombstones: Tombstones | None = None,
-        remains: Sequence[str] = (),
-    ) -> None:
-        self._store = store
-        self._sessions = sessions
-        self._tenant = tenant
-        self._clock = clock
-        self._new_id = new_id
-        self._clean = clean
-        self._unlearn = unlearn
-        self._tombstones = tombstones
-        self._remains = remains
+    store: Store
+    sessions: Sessions
+    tenant: str
+    clock: Clock
+    new_id: Callable[[], UUID]
+    _: KW_ONLY
+    clean: Clean
+    unlearn: Unlearn = nothing_unlearnt
+    tombstones: Tombstones | None = None
+    remains: Sequence[str] = ()
 
     def erase(self, look: Look, asked: ErasureRequest) -> Forgotten:
         """Erase what `look` finds, and by scope all else that it holds; with the receipt.
@@ -248,8 +237,8 @@ class Eraser:
             return self._carried_out(receipt, records, lambda: ())
         if asked.by is By.FILTERS:
             return self._carried_out(receipt, records, look)
-        with self._store.upkeep.alone(_named(receipt)):
-            self._store.documents.put(self._tenant, shelving(signed(self._store, receipt)))
+        with self.store.upkeep.alone(_named(receipt)):
+            self.store.documents.put(self.tenant, shelving(signed(self.store, receipt)))
             return self._carried_out(receipt, records, look)
 
     def erase_these(self, records: Sequence[MemoryRecord], asked: ErasureRequest) -> Erasure:
@@ -262,26 +251,26 @@ class Eraser:
     def settle(self) -> int:
         """Complete erasures that were cut off; how many."""
         settled = 0
-        for receipt in begun(self._store, self._tenant):
-            with self._store.upkeep.alone(_named(receipt)) as free:
+        for receipt in begun(self.store, self.tenant):
+            with self.store.upkeep.alone(_named(receipt)) as free:
                 if free:
-                    look = partial(left_of, self._store, receipt)
+                    look = partial(left_of, self.store, receipt)
                     self._carried_out(receipt, look(), look, until=receipt.at)
                     settled += 1
         return settled
 
     def _begun(self, asked: ErasureRequest) -> Erasure:
-        at = self._clock.now().astimezone(UTC)
+        at = self.clock.now().astimezone(UTC)
         copies = f"Backups, exports and snapshots of the disk made before {at:%Y-%m-%d %H:%M} UTC."
         return Erasure(
-            id=str(self._new_id()),
+            id=str(self.new_id()),
             at=at,
-            tenant=self._tenant,
+            tenant=self.tenant,
             asked=asked,
-            store=self._store.upkeep.kind,
-            identity=self._store.upkeep.identity,
+            store=self.store.upkeep.kind,
+            identity=self.store.upkeep.identity,
             status=Stage.BEGUN,
-            remains=(*self._store.upkeep.leftovers, *self._remains, copies),
+            remains=(*self.store.upkeep.leftovers, *self.remains, copies),
         )
 
     def _carried_out(
@@ -291,7 +280,7 @@ class Eraser:
         look: Look,
         until: datetime | None = None,
     ) -> Forgotten:
-        account = ErasureTally(self._store, receipt)
+        account = ErasureTally(self.store, receipt)
         try:
             return self._until_nothing_is_left(account, records, look, until)
         except Stopped:
@@ -303,7 +292,7 @@ class Eraser:
     def _leave(self, receipt: Erasure) -> None:
         """Called off: the receipt asks no longer for more than what has gone by now."""
         less = replace(receipt, asked=ErasureRequest(by=By.IDS))
-        self._store.documents.put(self._tenant, shelving(signed(self._store, less)))
+        self.store.documents.put(self.tenant, shelving(signed(self.store, less)))
 
     def _until_nothing_is_left(
         self,
@@ -317,7 +306,7 @@ class Eraser:
             asked |= {one.id: one for one in records}
             self._remove(account, records, until)
             if tried >= LOOKS and bound is None:
-                bound = self._clock.now()
+                bound = self.clock.now()
             records = _made_by(look(), bound)
             if records:
                 continue
@@ -332,28 +321,28 @@ class Eraser:
     ) -> None:
         asked = account.receipt.asked
         account.ask(records)
-        remove(self._store, self._clock, records, account, alone=asked.by is not By.IDS)
-        self._store.tiers.renew_dictionaries(self._tenant)  # what a crash left of them
+        remove(self.store, self.clock, records, account, alone=asked.by is not By.IDS)
+        self.store.tiers.renew_dictionaries(self.tenant)  # what a crash left of them
         if asked.by is By.SCOPE:
-            account.add(**swept(self._store, self._sessions, account.receipt, until))
+            account.add(**swept(self.store, self.sessions, account.receipt, until))
 
     def _completed(
         self, account: ErasureTally, until: datetime | None, bound: datetime | None
     ) -> Erasure | None:
         """The signed receipt; None if somebody has written to the scope meanwhile."""
-        _forget_answers(self._store, self._tenant)
-        behind = self._clean(_reaches(account, until))
-        self._sessions.drop([*account.gone.values(), *account.back.values()])
-        account.add(**self._unlearn(account.receipt.ids))
+        _forget_answers(self.store, self.tenant)
+        behind = self.clean(_reaches(account, until))
+        self.sessions.drop([*account.gone.values(), *account.back.values()])
+        account.add(**self.unlearn(account.receipt.ids))
         remains = (*account.receipt.remains, *behind)
         if bound is not None and until is None:
             remains = (*remains, f"What others wrote after {bound.astimezone(UTC):%H:%M:%S} UTC.")
         done = replace(account.receipt, status=Stage.COMPLETED, remains=remains)
-        done = signed(self._store, done)
+        done = signed(self.store, done)
         try:
-            if self._tombstones is not None:
-                self._tombstones.add(done)
-            self._store.documents.put(self._tenant, shelving(done), vacant=_vacant(done, bound))
+            if self.tombstones is not None:
+                self.tombstones.add(done)
+            self.store.documents.put(self.tenant, shelving(done), vacant=_vacant(done, bound))
         except Conflict:
             return None
         return done
