@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from secrets import randbits
-from typing import Any
+from typing import Any, TypedDict
 
 import psycopg
 from psycopg.abc import RV, PQGen
@@ -28,6 +28,19 @@ TLS = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 _GRACE_S = 2.0
 _CANCEL_S = 2.0
 _STATEMENTS_KEPT = 300
+
+
+class Habits(TypedDict, total=False):
+    """What of `Settings` is not as usual."""
+
+    pool_size: int
+    overflow: int
+    timeout_s: float
+    statement_timeout_s: float
+    tls: str
+    migrate: bool
+    words: Words
+    quotas: Quotas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

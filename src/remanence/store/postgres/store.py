@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Unpack
 
 import numpy as np
 import psycopg
@@ -33,12 +34,10 @@ from remanence.store.postgres.database import Database
 from remanence.store.postgres.doctor import follow_terms
 from remanence.store.postgres.faults import is_lost, translated
 from remanence.store.postgres.knowledge import PostgresKnowledge
-from remanence.store.postgres.opening import PatientConnection, Settings, connect_for_upkeep
+from remanence.store.postgres.opening import Habits, PatientConnection, Settings, connect_for_upkeep
 from remanence.store.postgres.transactions import CHANNEL
 from remanence.store.postgres.upkeep import PostgresUpkeep
 from remanence.store.postgres.vectors import Dictionaries, PostgresTiers, PostgresVectors
-from remanence.store.quotas import Quotas
-from remanence.store.words import Words
 
 _PAUSE_S = 0.2
 _BELL = re.compile(r"([0-9]{1,9}):([0-9]{1,18})")
@@ -148,32 +147,8 @@ class PostgresStore:
     must work by session: settings and prepared statements belong to a connection here.
     """
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        pool_size: int = 4,
-        overflow: int = 4,
-        timeout_s: float = 10.0,
-        statement_timeout_s: float = 30.0,
-        tls: str = "prefer",
-        migrate: bool = True,
-        words: Words | None = None,
-        quotas: Quotas | None = None,
-        clock: Clock | None = None,
-    ) -> None:
-        settings = Settings(
-            url=url,
-            pool_size=pool_size,
-            overflow=overflow,
-            timeout_s=timeout_s,
-            statement_timeout_s=statement_timeout_s,
-            tls=tls,
-            migrate=migrate,
-            words=words or Words(),
-            quotas=quotas or Quotas(),
-        )
-        database = Database(settings)
+    def __init__(self, url: str, *, clock: Clock | None = None, **habits: Unpack[Habits]) -> None:
+        database = Database(Settings(url=url, **habits))
         self._watcher = Watcher(database)
         self._clock = clock or SystemClock()
         self._divide(database)

@@ -8,6 +8,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from pathlib import Path
+from typing import TypedDict
 
 import apsw
 
@@ -112,6 +113,18 @@ _INCREMENTAL = 2
 _BEGINNINGS = 5
 _SMALLEST_PAGE = 512  # sqlite.org/fileformat2.html
 _STEPS = 50_000  # of SQLite's machine between two looks at the deadline: some milliseconds
+
+
+class Habits(TypedDict, total=False):
+    """What of `Settings` is not as usual."""
+
+    durability: str
+    busy_timeout_s: float
+    cache_mb: int
+    words: Words
+    quotas: Quotas
+    vfs: str | None
+    key: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Unpack
 
 from remanence.model.clock import Clock, SystemClock
 from remanence.model.ports.store import (
@@ -21,14 +22,13 @@ from remanence.model.ports.store import (
 from remanence.store.core.documents import StoredDocuments
 from remanence.store.core.links import StoredLinks
 from remanence.store.core.recall import StoredRecall
-from remanence.store.quotas import Quotas
 from remanence.store.sqlite.archive import SqliteArchive, SqliteKnowledge
 from remanence.store.sqlite.database import Database
-from remanence.store.sqlite.opening import Settings
+from remanence.store.sqlite.opening import Habits, Settings
 from remanence.store.sqlite.session import Session, parsed
 from remanence.store.sqlite.upkeep import SqliteUpkeep
 from remanence.store.sqlite.vectors import Dictionaries, SqliteTiers, SqliteVectors
-from remanence.store.words import Words, prefixed
+from remanence.store.words import prefixed
 
 _LOOK_S = 0.05
 _COMMON = "-"  # what the block `postings` gives for a term with too many
@@ -80,28 +80,9 @@ class SqliteStore:
     """
 
     def __init__(
-        self,
-        path: str | Path,
-        *,
-        durability: str = "full",
-        busy_timeout_s: float = 10.0,
-        cache_mb: int = 8,
-        words: Words | None = None,
-        quotas: Quotas | None = None,
-        vfs: str | None = None,
-        clock: Clock | None = None,
-        key: str = "",
+        self, path: str | Path, *, clock: Clock | None = None, **habits: Unpack[Habits]
     ) -> None:
-        settings = Settings(
-            durability=durability,
-            busy_timeout_s=busy_timeout_s,
-            cache_mb=cache_mb,
-            words=words or Words(),
-            quotas=quotas or Quotas(),
-            vfs=vfs,
-            key=key,
-        )
-        self._database = database = Database(str(path), settings)
+        self._database = database = Database(str(path), Settings(**habits))
         dictionaries = Dictionaries(database)
         self.archive: Archive = SqliteArchive(database, dictionaries)
         self.links: Links = StoredLinks(database)
