@@ -166,10 +166,7 @@ class Following:
 
         A memory that gathered others at the same time stays what it became.
         """
-        spoilt = {id: one.created_at for id, one in self.culprits.items()}
-        for id, versions in self.guilty.items():
-            if at := self._first(id, versions, _SAID):
-                spoilt[id] = at
+        spoilt = self._since(_SAID)
         groups: dict[str, set[datetime]] = defaultdict(set)
         into = [one for one in self.past.get(spoilt) if one.superseded_by]
         for one in (*self._chunked(originals_of=spoilt), *into):
@@ -184,10 +181,7 @@ class Following:
 
     def summaries(self) -> None:
         """Summaries that were there before go back to what they said then, if that still holds."""
-        tainted = {id: one.created_at for id, one in self.culprits.items()}
-        for id, versions in self.guilty.items():
-            if at := self._first(id, versions, SHOWING):
-                tainted[id] = at
+        tainted = self._since(SHOWING)
         frontier = list(tainted)
         while frontier:
             found = self.past.get(self._above(frontier))
@@ -250,6 +244,12 @@ class Following:
         """Whether its merge is to be undone."""
         merged = _last(self.past.history(record), MERGED)
         return merged is not None and merged.version in self.guilty.get(record.id, ())
+
+    def _since(self, fields: Set[str]) -> dict[str, datetime]:
+        """Since when memories tell what is taken back, or have it in one of these fields."""
+        first = {id: self._first(id, versions, fields) for id, versions in self.guilty.items()}
+        came = {id: one.created_at for id, one in self.culprits.items()}
+        return came | {id: at for id, at in first.items() if at}
 
     def _first(self, id: str, versions: set[int], fields: Set[str]) -> datetime | None:
         """When one of these fields was first changed by what is to be undone."""
