@@ -20,8 +20,7 @@ from remanence.knowledge.graph import Graph
 from remanence.layers.blocks import Blocks
 from remanence.layers.cleanup import Cleanup, cleanup_filter, days_before
 from remanence.layers.conversation import Conversations
-from remanence.layers.erasure.documents import erase_copies
-from remanence.layers.erasure.eraser import Eraser
+from remanence.layers.erasure.eraser import Eraser, erase_copies
 from remanence.layers.erasure.receipts import Erasures
 from remanence.layers.purge.purger import Purger
 from remanence.layers.sessions import Sessions

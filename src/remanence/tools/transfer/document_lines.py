@@ -8,7 +8,7 @@ from typing import Any
 
 from remanence.errors import InvalidInput
 from remanence.layers.blocks.blocks import description_of, value_of
-from remanence.layers.blocks.edits import check_fits
+from remanence.layers.blocks.documents import check_fits
 from remanence.layers.snapshots import documents, references
 from remanence.layers.snapshots.section import HEADS, PARTS, SectionPart
 from remanence.layers.snapshots.snapshots import UNREADABLE, snapshot_of
