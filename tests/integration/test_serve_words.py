@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from remanence.api.memory import Memory
-from remanence.cli.keys import prefix_in
+from remanence.cli.access import prefix_in
 from remanence.cli.serving import welcome
 from remanence.config import Settings
 from remanence.errors import NotFound

@@ -8,12 +8,10 @@ import typer
 
 from remanence.api.verb import Group
 from remanence.cli import (
-    audit,
+    access,
     bench,
     chat,
-    copying,
     demo,
-    keys,
     mcp,
     serving,
     settings,
@@ -61,14 +59,14 @@ for name, group, panel in (
     ("import", transfer.imports, CARE),
     ("bench", bench.group, CARE),
     ("mcp", mcp.group, "Server"),
-    ("keys", keys.group, CARE),
+    ("keys", access.group, CARE),
 ):
     app.add_typer(group, name=name, rich_help_panel=panel)
 for name, run, panel in (
     ("chat", chat.chat, "Layers"),
     ("export", transfer.export, CARE),
     ("restore", transfer.restore, CARE),
-    ("copy", copying.copy, CARE),
+    ("copy", stores.copy, CARE),
     ("migrate", stores.migrate, CARE),
     ("encrypt", stores.encrypt, CARE),
     ("decrypt", stores.decrypt, CARE),
@@ -76,7 +74,7 @@ for name, run, panel in (
     ("demo", demo.demo, Group.RECALL.value),
     ("worker", worker.worker, CARE),
     ("serve", serving.serve, CARE),
-    ("audit", audit.audit, CARE),
+    ("audit", access.audit, CARE),
 ):
     app.command(name, rich_help_panel=panel)(run)
 

@@ -1,4 +1,4 @@
-"""A command for every operation in the table."""
+"""A command for every verb; a whole night at once, and a block in the editor of one's choice."""
 
 from __future__ import annotations
 
@@ -7,24 +7,27 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from tempfile import NamedTemporaryFile
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from remanence.api.verb import COMMANDS, AnyVerb, Group
 from remanence.api.verbs.memory import OWN
-from remanence.cli import layers
-from remanence.cli.cleaning import cleaned
+from remanence.cli import values
 from remanence.cli.common import (
     FAILED,
     AsJson,
     AsLines,
     Database,
     Explain,
+    Opening,
     OutputForm,
     Tenant,
     Yes,
+    cleaned,
+    command,
     confirm,
     form_of,
     guarded,
@@ -35,11 +38,113 @@ from remanence.cli.common import (
 )
 from remanence.cli.terminal import counted, progress
 from remanence.cli.values import parameters, request_of
+from remanence.errors import InvalidInput, RemanenceError
 from remanence.model.erasure import PurgeResult
 from remanence.model.memory import MemoryRecord
 
 if TYPE_CHECKING:
     from remanence.api.memory import Memory
+
+Steps = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--step",
+        help="only these: talks, merge, distil, reflect, forget, erase, compress, learn, upkeep, "
+        "or consolidate for the second to the fourth",
+    ),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", "-n", help="only say what would be done, and why")
+]
+User = Annotated[str | None, typer.Option("--user-id", "-u", help="only this user's memories")]
+Model = Annotated[
+    bool, typer.Option("--model", help="let the language model help; what it says is checked")
+]
+Now = Annotated[str | None, typer.Option("--now", metavar="DATE", help="what age counts from")]
+Preview = Annotated[
+    bool,
+    typer.Option("--preview", help="show what sleep would forget by itself, when and why"),
+]
+
+
+@command()
+def night(
+    asked: Opening,
+    steps: Steps = None,
+    dry_run: DryRun = False,
+    user_id: User = None,
+    model: Model = False,
+    now: Now = None,
+) -> bool:
+    """Sleep: consolidate, forget, compress, learn, tidy up. `rem sleep undo` takes a run back."""
+    from remanence.api.verbs.table import verb_of
+    from remanence.cli.sleep_screens import show
+    from remanence.cli.terminal import progress
+
+    moment = None if now is None else values.moment("now", now)
+    chosen = verb_of("sleep.plan" if dry_run else "sleep.run")
+    request = chosen.request(steps=tuple(steps or ()), user_id=user_id, model=model, now=moment)
+    with asked.memory(create=False) as memory, progress(chosen.spelled) as report:
+        response = chosen.perform(memory, request, report)
+    asked.answer(response, show, chosen.listing)
+    return not getattr(response, "healthy", True)
+
+
+BlockUser = Annotated[
+    str | None, typer.Option("--user-id", "-u", help="the user whose block it is")
+]
+Agent = Annotated[str | None, typer.Option("--agent-id", "-a", help="the agent whose block it is")]
+Reason = Annotated[str | None, typer.Option("--reason", help="why; kept in the history")]
+
+
+@command("database", "tenant")
+def _edit(
+    asked: Opening,
+    label: Annotated[str, typer.Argument(metavar="LABEL", help="the block's label")],
+    user_id: BlockUser = None,
+    agent_id: Agent = None,
+    reason: Reason = None,
+) -> None:
+    with asked.memory(create=False) as memory:
+        changed = _edited(memory, label, user_id, agent_id, reason)
+    typer.echo(changed)
+
+
+def _edited(
+    memory: Memory, label: str, user_id: str | None, agent_id: str | None, reason: str | None
+) -> str:
+    """Let a person edit the block; whoever edits it meanwhile is not overwritten."""
+    block = memory.blocks.get(label, user_id=user_id, agent_id=agent_id)
+    text = _by_hand(block.value, f".{label}.txt")
+    if text is None or text.rstrip("\n") == block.value.rstrip("\n"):
+        return "Nothing changed."
+    told = {"user_id": user_id, "agent_id": agent_id, "author": "editor", "reason": reason}
+    try:
+        after = memory.blocks.rethink(label, text.rstrip("\n"), version=block.version, **told)
+    except RemanenceError as error:
+        raise type(error)(f"{error} What you wrote is in {_kept(label, text)}.") from error
+    used = f"{after.characters}/{after.limit} characters"
+    return f"{label} is at version {after.version} now, {used}."
+
+
+def _kept(label: str, text: str) -> str:
+    """The file that holds what a person wrote and could not be stored."""
+    with NamedTemporaryFile(
+        "w", encoding="utf-8", prefix=f"rem-{label}-", suffix=".txt", delete=False
+    ) as file:
+        file.write(text)
+    return file.name
+
+
+def _by_hand(text: str, ending: str) -> str | None:
+    import click
+
+    try:
+        return click.edit(text, extension=ending, require_save=False)
+    except click.ClickException as error:
+        raise InvalidInput(f"{error.format_message()}; set $EDITOR to an editor.") from None
+    except UnicodeDecodeError:
+        raise InvalidInput("What the editor saved is not UTF-8; nothing was changed.") from None
 
 
 LAYER_HELP = {
@@ -57,7 +162,7 @@ LAYER_HELP = {
     "snapshots": "Snapshots of a scope: take one, compare it with the present, go back to it.",
 }
 # What the command of a layer does when no verb is named.
-BARE = {"sleep": layers.night}
+BARE = {"sleep": night}
 EXPLAINED = ("context", "search")
 # Where there is no database yet, these make one; the others say that there is none.
 CREATING = ("add", "append", "create", "relate", "rethink", "set")
@@ -144,7 +249,7 @@ class LayerGroup(TyperGroup):
         made = typer.Typer()
         _add(made, [each for each in VERBS if each.spelled.startswith(f"{self.name} ")])
         if self.name == "blocks":
-            layers.add_edit(made)
+            made.command("edit", help="Edit a block in $VISUAL or $EDITOR.")(_edit)
         self.commands.update(typer.main.get_group(made).commands)
 
 
@@ -184,7 +289,7 @@ def _signature(operation: AnyVerb) -> list[inspect.Parameter]:
     if operation.destructive:
         wanted.append(keyword("yes", Yes, False))
     if operation.name == "forget":
-        wanted.append(keyword("preview", layers.Preview, False))
+        wanted.append(keyword("preview", Preview, False))
     if operation.listing:
         wanted.append(keyword("as_lines", AsLines, False))
     wanted.append(keyword("as_json", AsJson, False))

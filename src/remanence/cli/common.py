@@ -1,4 +1,4 @@
-"""What every command has: its options, which memory it opens, how it answers, and how it ends."""
+"""What every command has: options, which memory it opens, how it checks, answers and ends."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from remanence.api.rendering import plain
+from remanence.api.verb import AnyVerb
 from remanence.cli import terminal
 from remanence.errors import InvalidInput, RemanenceError
 
@@ -220,3 +221,40 @@ def _os_message(error: OSError) -> str:
 
 def _dumped(data: Any) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+Fields = dict[str, Any]
+Line = Mapping[str, Any]
+
+
+def cleaned(operation: AnyVerb, request: Any, memory: Memory) -> Any:
+    """The request as it is stored; `InvalidInput` for what only the memory may say."""
+    if not operation.writes:
+        return request
+    from remanence.server.access.writing import check_claims
+
+    given = {each.name: getattr(request, each.name) for each in fields(request)}
+    told = cleaning(operation.name, memory.settings)(given)
+    check_claims(operation, told, memory)
+    return replace(request, **told)
+
+
+def cleaning(what: str, settings: Settings) -> Callable[[Fields], Fields]:
+    """What takes private data out of a request or a line, if the settings want it."""
+    if not settings.redact:
+        return dict
+    from remanence.language.redaction import redactor
+    from remanence.server.access.writing import redacted
+
+    redact = redactor(settings.redact)
+    return lambda given: redacted(what, given, redact)
+
+
+def admitting(settings: Settings) -> Callable[[Line], Line] | None:
+    """The same for what is read out of an export."""
+    if not settings.redact:
+        return None
+    from remanence.language.redaction import redactor
+    from remanence.server.access.writing import Intake
+
+    return Intake(None, redactor(settings.redact))

@@ -14,6 +14,7 @@ import typer
 
 from remanence.cli import terminal
 from remanence.cli.common import Opening, command
+from remanence.cli.terminal import tell
 from remanence.errors import ConfigError, InvalidInput
 
 if TYPE_CHECKING:
@@ -138,8 +139,8 @@ def _show(done: Installed) -> None:
     if done.dry_run or not done.changed:
         would = "would be added to" if done.changed else "is already in"
         terminal.stderr().print(f"This {would} {terminal.shown(str(done.file))}:", soft_wrap=True)
-        terminal.write_line(terminal.shown(done.snippet.rstrip()))
+        tell(done.snippet.rstrip())
         return
-    terminal.write_line(terminal.shown(f"Added to {done.file}. Restart the client."))
+    tell(f"Added to {done.file}. Restart the client.")
     if done.backup is not None:
-        terminal.write_line(terminal.shown(f"The file as it was: {done.backup}"))
+        tell(f"The file as it was: {done.backup}")

@@ -15,8 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from remanence.cli import terminal
-from remanence.cli.cleaning import admitting, cleaning
-from remanence.cli.common import Opening, OutputForm, Yes, command, confirm
+from remanence.cli.common import Opening, OutputForm, Yes, admitting, cleaning, command, confirm
 from remanence.cli.terminal import counted, progress
 from remanence.errors import InvalidInput, NotFound
 

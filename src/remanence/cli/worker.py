@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from remanence.cli import terminal
 from remanence.cli.common import PANEL, Opening, command
-from remanence.cli.terminal import note
+from remanence.cli.terminal import note, tell
 
 if TYPE_CHECKING:
     from remanence.api.memory import Memory
@@ -130,7 +129,7 @@ def _show(report: Report) -> None:
 
 
 def _show_one(outcome: ServedMoment) -> None:
-    terminal.write_line(terminal.shown(_line(outcome)))
+    tell(_line(outcome))
 
 
 def _line(outcome: ServedMoment) -> str:

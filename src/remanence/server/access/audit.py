@@ -44,6 +44,13 @@ CUT = "audit.cut"
 _TRIES = 200  # somebody else's entry goes before on each; a chain that is whole never needs as many
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditLog:
+    """Entries, the newest first."""
+
+    entries: tuple[AuditEntry, ...]
+
+
 @dataclass(slots=True)
 class _Refusals:
     count: int = 0

@@ -14,11 +14,11 @@ from remanence.api.schema import Schema
 from remanence.api.verb import Grant
 from remanence.errors import Forbidden, NotFound
 from remanence.model.validation import moment_of
-from remanence.server.access.audit import Audit
+from remanence.server.access.audit import Audit, AuditLog
 from remanence.server.access.caller import Caller
-from remanence.server.access.chain import AuditCheck, AuditEntry
+from remanence.server.access.chain import AuditCheck
 from remanence.server.access.gate import LOCAL
-from remanence.server.access.keys import Key, Keys
+from remanence.server.access.keys import Key, KeyList, Keys
 from remanence.server.rest import openapi
 from remanence.server.rest.asking import answering
 from remanence.server.rest.openapi import SCHEMAS, add_route, body_schema
@@ -61,20 +61,6 @@ class CreatedKey:
 
     key: str
     about: Key
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyList:
-    """Several keys, the oldest first."""
-
-    keys: tuple[Key, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditLog:
-    """Entries, the newest first."""
-
-    entries: tuple[AuditEntry, ...]
 
 
 def add_admin(app: Starlette) -> None:

@@ -1,25 +1,30 @@
-"""`rem keys`: who may call a server, and for what."""
+"""Who may call a server, and what was done there: `rem keys` and `rem audit`."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from remanence.api.reading import read
+from remanence.api.rendering import dumped
 from remanence.cli import terminal, values
-from remanence.cli.common import Opening, command
-from remanence.cli.terminal import note
+from remanence.cli.common import Opening, Yes, command, confirm
+from remanence.cli.terminal import note, tell
 from remanence.errors import InvalidInput, NotFound
 from remanence.model.clock import SystemClock
 
 if TYPE_CHECKING:
-    from remanence.server.access.audit import Audit
-    from remanence.server.access.keys import Key, Keys
+    from remanence.server.access.audit import Audit, AuditLog, Cut
+    from remanence.server.access.chain import Anchor, AuditCheck
+    from remanence.server.access.keys import Key, KeyList, Keys
 
 UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 7 * 86_400}
 LONGEST_D = 36_500
@@ -66,13 +71,6 @@ class NewKey:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyList:
-    """The keys there are."""
-
-    keys: tuple[Key, ...]
-
-
 group = typer.Typer(no_args_is_help=True, help="API keys: who may call a server, and for what.")
 
 
@@ -108,6 +106,8 @@ def _create(
 @command()
 def _list(asked: Opening) -> None:
     """Show every key, or with --tenant a tenant's; never the keys themselves."""
+    from remanence.server.access.keys import KeyList
+
     with books(asked) as (keys, _):
         found = KeyList(keys=tuple(keys.list(asked.tenant)))
     asked.answer(found, _show_list, "keys")
@@ -133,8 +133,7 @@ def _revoke(asked: Opening, prefix: Prefix) -> None:
     """End a key: servers refuse it within 2 seconds, and it never works again."""
     with books(asked) as (keys, _):
         key = keys.revoke(prefix_in(prefix))
-    told = f"The key {key.prefix} ({key.name}) is revoked."
-    asked.answer(key, lambda _: terminal.write_line(terminal.shown(told)))
+    asked.answer(key, lambda _: tell(f"The key {key.prefix} ({key.name}) is revoked."))
 
 
 def prefix_in(given: str) -> str:
@@ -178,7 +177,7 @@ def _show_new(made: NewKey) -> None:
 
 def _show_list(found: KeyList) -> None:
     for key in found.keys:
-        terminal.write_line(terminal.shown(_line(key)))
+        tell(_line(key))
     if not found.keys:
         note("There are no keys; `rem keys create NAME --scope read` makes one.")
 
@@ -195,3 +194,112 @@ def _line(key: Key) -> str:
     ]
     told = ", ".join([" ".join(sorted(key.grants)), *filter(None, limits)])
     return f"{key.prefix} {key.name} (tenant {key.tenant}): {told}"
+
+
+Verify = Annotated[bool, typer.Option("--verify", help="check that nothing was changed later")]
+AnchorTo = Annotated[
+    Path | None, typer.Option("--anchor", help="write where the log ends now into a new file")
+]
+Against = Annotated[
+    Path | None, typer.Option("--against", help="verify that the log still leads through an anchor")
+]
+Limit = Annotated[int, typer.Option("--limit", "-k", min=1, help="so many entries at most")]
+Offset = Annotated[int, typer.Option("--offset", min=0, help="pass over the latest ones")]
+Keep = Annotated[
+    str | None,
+    typer.Option(
+        "--keep",
+        metavar="SPAN",
+        help="erase the entries that are older, e.g. 90d, 12w or a date; asks first",
+    ),
+]
+
+
+@command()
+def audit(
+    asked: Opening,
+    verify: Verify = False,
+    anchor: AnchorTo = None,
+    against: Against = None,
+    limit: Limit = 50,
+    offset: Offset = 0,
+    keep: Keep = None,
+    yes: Yes = False,
+) -> bool:
+    """Show what was done in the tenant that must be accounted for, the latest first.
+
+    Who was not let in stands in the log of the tenant `remanence:keys`.
+    """
+    whole = True
+    from remanence.server.access.audit import AuditLog
+    from remanence.server.access.gate import LOCAL
+
+    with books(asked) as (_, audit):
+        whose = asked.settings().tenant
+        if keep is not None:
+            oldest = moment_by("keep", keep, SystemClock().now(), back=True)
+            if not yes:
+                confirm(f"Erase what the log of {whose} tells of before {oldest:%Y-%m-%d %H:%M}?")
+            asked.answer(audit.cut(whose, oldest, LOCAL), _show_cut)
+        elif anchor is not None:
+            made = _kept(audit.anchor(whose), anchor)
+            asked.answer(made, lambda _: terminal.write_line(f"Wrote {anchor}."))
+        elif verify or against is not None:
+            checked = audit.verify(whose, None if against is None else _anchor_in(against))
+            whole = checked.intact
+            asked.answer(checked, _show_checked)
+        else:
+            found = AuditLog(entries=tuple(audit.list(whose, limit, offset)))
+            asked.answer(found, _show_log, "entries")
+    return not whole
+
+
+def _kept(anchor: Anchor, path: Path) -> Anchor:
+    """The anchor, written into a file that was not there before."""
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(dumped(anchor) + "\n")
+    except FileExistsError:
+        raise InvalidInput(f"{path} is there already; earlier anchors are worth keeping.") from None
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be written: {error.strerror}.") from error
+    return anchor
+
+
+def _anchor_in(path: Path) -> Anchor:
+    from remanence.server.access.chain import Anchor
+
+    try:
+        anchor = read(Anchor, json.loads(path.read_text(encoding="utf-8")))
+        if anchor.seq < 0:
+            raise ValueError("it names no entry of a log")
+        return anchor
+    except OSError as error:
+        raise NotFound(f"{path} cannot be read: {error.strerror}.") from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{path} is no anchor; `rem audit --anchor FILE` writes one.") from error
+
+
+def _show_checked(checked: AuditCheck) -> None:
+    since = f", from entry {checked.since:,} on" if checked.since > 1 else ""
+    told = f"{checked.entries:,} entries of {checked.tenant}{since}"
+    if checked.intact:
+        tell(f"{told}: whole.")
+    elif checked.first_bad:
+        tell(f"{told}: broken from entry {checked.first_bad} on.")
+    else:
+        tell(f"The log of {checked.tenant} is broken: where it begins or ends is damaged.")
+
+
+def _show_cut(cut: Cut) -> None:
+    begins = f"the log of {cut.tenant} begins with entry {cut.since:,}"
+    tell(f"Erased {cut.removed:,} entries; {begins}.")
+
+
+def _show_log(found: AuditLog) -> None:
+    for entry in found.entries:
+        request = f" ({entry.request_id})" if entry.request_id else ""
+        line = f"{entry.seq} {entry.at:%Y-%m-%d %H:%M:%S} {entry.who} {entry.deed} "
+        tell(line + dumped(entry.about) + request)
+    if not found.entries:
+        note("The log is empty.")
