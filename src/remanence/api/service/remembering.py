@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Unpack
 
+from remanence.api.parameters import ScopeArguments
 from remanence.api.service.opened import layer
 from remanence.api.service.reading import ReadMemory
 from remanence.api.verb import UNSET
@@ -265,22 +266,20 @@ class RememberingMemory(ReadMemory):
         id: str | Iterable[str] | None = None,
         *,
         filters: Mapping[str, Any] | None = None,
-        user_id: str | None = None,
-        agent_id: str | None = None,
-        session_id: str | None = None,
         all_users: bool = False,
         erase: bool = False,
         dry_run: bool = False,
         actor: str | None = None,
         reason: str | None = None,
+        **where: Unpack[ScopeArguments],
     ) -> Forgotten:
         """Forget memories by id, or those a filter finds in a scope; gives what is forgotten."""
-        if id is not None and (filters or user_id or agent_id or session_id or all_users):
+        if id is not None and (filters or all_users or any(where.values())):
             raise InvalidInput("Give ids, or a scope and filters, not both.")
         erase = validation.truth_of("erase", erase)
         dry_run = validation.truth_of("dry_run", dry_run)
         actor, reason = validation.label_of("actor", actor), validation.label_of("reason", reason)
-        reach = self._reach(user_id, agent_id, session_id, all_users=all_users)
+        reach = self._reach(**where, all_users=all_users)
         ids = None if id is None else [id] if isinstance(id, str) else validation.several("id", id)
 
         def look() -> list[MemoryRecord]:

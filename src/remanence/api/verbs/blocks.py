@@ -8,8 +8,7 @@ from typing import Annotated, TypedDict, Unpack
 
 from remanence.api import answers
 from remanence.api.answers import listed
-from remanence.api.bounds import MOST_CHARACTERS, TEXT
-from remanence.api.parameters import AgentId, By, Reason, UserId, Version
+from remanence.api.parameters import MOST_CHARACTERS, TEXT, AgentId, By, Reason, UserId, Version
 from remanence.api.verb import F, Group, Holds, Layer, Says, verb, where_erasing
 from remanence.model.block import Block, BlockVersion
 

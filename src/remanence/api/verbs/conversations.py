@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import builtins
 from datetime import date, datetime
-from typing import Annotated
+from typing import Annotated, TypedDict, Unpack
 
 from remanence.api import answers
 from remanence.api.answers import listed
-from remanence.api.bounds import LABEL, NAME, SIZE
 from remanence.api.parameters import (
+    LABEL,
+    NAME,
+    SIZE,
     Actor,
     AgentId,
     AllUsers,
@@ -60,6 +62,14 @@ ConversationList = listed(
     "Several conversations, the last spoken in first.",
     conversations=Conversation,
 )
+
+
+class Spoken(TypedDict, total=False):
+    """Whose words are summarised, and how far they must be trusted."""
+
+    user_id: UserId
+    agent_id: AgentId
+    min_trust: MinTrust
 
 
 class Conversations(Layer[F]):
@@ -221,15 +231,7 @@ class Conversations(Layer[F]):
         """
 
     @verb("POST /v1/conversations/day", writes=True, lasts=for_long)
-    def day(
-        self,
-        day: DayDay,
-        *,
-        user_id: UserId = None,
-        agent_id: AgentId = None,
-        refine: Refine = True,
-        min_trust: MinTrust = None,
-    ) -> MemoryRecord:
+    def day(self, day: DayDay, *, refine: Refine = True, **whose: Unpack[Spoken]) -> MemoryRecord:
         """Summarise a user's day.
 
         The summary of a user's day (in UTC) over all conversations, made when asked for.
@@ -239,15 +241,7 @@ class Conversations(Layer[F]):
         """
 
     @verb("POST /v1/conversations/week", writes=True, lasts=for_long)
-    def week(
-        self,
-        day: DayDay,
-        *,
-        user_id: UserId = None,
-        agent_id: AgentId = None,
-        refine: Refine = True,
-        min_trust: MinTrust = None,
-    ) -> MemoryRecord:
+    def week(self, day: DayDay, *, refine: Refine = True, **whose: Unpack[Spoken]) -> MemoryRecord:
         """Summarise the week that holds a day.
 
         The summary of the week (Monday to Sunday, in UTC) that holds the day, from its days.
@@ -256,15 +250,7 @@ class Conversations(Layer[F]):
         """
 
     @verb("POST /v1/conversations/month", writes=True, lasts=for_long)
-    def month(
-        self,
-        day: DayDay,
-        *,
-        user_id: UserId = None,
-        agent_id: AgentId = None,
-        refine: Refine = True,
-        min_trust: MinTrust = None,
-    ) -> MemoryRecord:
+    def month(self, day: DayDay, *, refine: Refine = True, **whose: Unpack[Spoken]) -> MemoryRecord:
         """Summarise the month that holds a day.
 
         The summary of the month (in UTC) that holds the day, from its weeks and days.

@@ -9,8 +9,10 @@ from typing import Annotated, Any, Self, Unpack
 
 from remanence.api import answers
 from remanence.api.answers import listed
-from remanence.api.bounds import KEYS, LABEL, TEXT, choice
 from remanence.api.parameters import (
+    KEYS,
+    LABEL,
+    TEXT,
     Actor,
     AllUsers,
     AsOf,
@@ -25,6 +27,7 @@ from remanence.api.parameters import (
     Trust,
     ValidFrom,
     ValidTo,
+    choice,
 )
 from remanence.api.verb import (
     F,

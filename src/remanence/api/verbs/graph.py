@@ -10,8 +10,11 @@ from typing import Annotated, Any, Self, Unpack
 
 from remanence.api import answers
 from remanence.api.answers import listed
-from remanence.api.bounds import LABEL, LIMIT, SHARE, TEXT
 from remanence.api.parameters import (
+    LABEL,
+    LIMIT,
+    SHARE,
+    TEXT,
     Actor,
     AsOf,
     Confidence,

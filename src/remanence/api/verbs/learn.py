@@ -7,8 +7,7 @@ from typing import Annotated
 
 from remanence.api import answers
 from remanence.api.answers import listed
-from remanence.api.bounds import QUERY
-from remanence.api.parameters import ExamplesLimit, UserId
+from remanence.api.parameters import QUERY, ExamplesLimit, UserId
 from remanence.api.verb import F, Group, Holds, Layer, Says, Scoping, verb
 from remanence.model.learning import (
     AdapterVersion,

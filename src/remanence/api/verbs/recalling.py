@@ -7,8 +7,11 @@ from datetime import datetime
 from typing import Annotated, Unpack
 
 from remanence.api import answers
-from remanence.api.bounds import QUERY, SHARE, SIZE, TEXT, choice
 from remanence.api.parameters import (
+    QUERY,
+    SHARE,
+    SIZE,
+    TEXT,
     AllUsers,
     Filters,
     Id,
@@ -20,6 +23,7 @@ from remanence.api.parameters import (
     ScopeArguments,
     Since,
     Until,
+    choice,
 )
 from remanence.api.verb import F, Group, Layer, Says, Scoping, verb
 from remanence.language.tokens import CountTokens

@@ -7,8 +7,13 @@ from datetime import datetime
 from typing import Annotated, Any, Unpack
 
 from remanence.api import answers
-from remanence.api.bounds import KEYS, LABEL, MOST_ITEMS, NAME, SHARE, TEXT, choice
 from remanence.api.parameters import (
+    KEYS,
+    LABEL,
+    MOST_ITEMS,
+    NAME,
+    SHARE,
+    TEXT,
     Actor,
     AddKind,
     AllUsers,
@@ -28,6 +33,7 @@ from remanence.api.parameters import (
     Source,
     Trust,
     UserId,
+    choice,
 )
 from remanence.api.verb import (
     UNSET,

@@ -7,8 +7,7 @@ from typing import Annotated
 
 from remanence.api import answers
 from remanence.api.answers import listed
-from remanence.api.bounds import NAME
-from remanence.api.parameters import Steps
+from remanence.api.parameters import NAME, Steps
 from remanence.api.verb import F, Group, Holds, Layer, Says, Scoping, verb
 from remanence.consolidation.schedules.schedules import ScheduleState
 

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 from remanence.api import answers
 from remanence.api.answers import listed
-from remanence.api.bounds import NAME
-from remanence.api.parameters import AgentId, AllUsers, Limit, Now, UserId, Version
+from remanence.api.parameters import NAME, AgentId, AllUsers, Limit, Now, UserId, Version
 from remanence.api.verb import F, Group, Holds, Layer, Says, Scoping, always, verb, where_dated
 from remanence.model.memory import MemoryRecord
 from remanence.model.session import Session

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 
 from remanence.api import answers
-from remanence.api.bounds import NAME, choice
-from remanence.api.parameters import ExamplesLimit, Steps
+from remanence.api.parameters import NAME, ExamplesLimit, Steps, choice
 from remanence.api.verb import F, Group, Holds, Layer, MemoryHere, Says, Scoping, for_long, verb
 from remanence.consolidation.retention.forecast import Forecast
 from remanence.model.progress import Progress

@@ -7,8 +7,7 @@ from typing import Annotated, Unpack
 
 from remanence.api import answers
 from remanence.api.answers import listed
-from remanence.api.bounds import LABEL, TEXT
-from remanence.api.parameters import AllUsers, By, DryRun, ScopeArguments, UserId
+from remanence.api.parameters import LABEL, TEXT, AllUsers, By, DryRun, ScopeArguments, UserId
 from remanence.api.verb import F, Group, Holds, Layer, Says, always, for_long, verb
 from remanence.model.snapshot import Restored, Snapshot, SnapshotDiff
 

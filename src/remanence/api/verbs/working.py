@@ -7,8 +7,7 @@ from typing import Annotated, Any, Self
 
 from remanence.api import answers
 from remanence.api.answers import listed
-from remanence.api.bounds import NAME, SHARE
-from remanence.api.parameters import AddKind, AgentId, Importance, Now, Trust, UserId
+from remanence.api.parameters import NAME, SHARE, AddKind, AgentId, Importance, Now, Trust, UserId
 from remanence.api.verb import (
     F,
     Group,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from remanence.api.bounds import LABEL, QUERY, TEXT, parameter
+from remanence.api.parameters import LABEL, QUERY, TEXT, parameter
 from remanence.api.rendering import plain
 from remanence.errors import NotFound
 from remanence.knowledge.arguments import name_of, relation_name, texts_of

@@ -9,7 +9,7 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.requests import Request
 
-from remanence.api.bounds import LIMIT, OFFSET, SHARE, TEXT, parameter
+from remanence.api.parameters import LIMIT, OFFSET, SHARE, TEXT, parameter
 from remanence.api.schema import Schema
 from remanence.api.verb import Grant
 from remanence.errors import Forbidden, NotFound

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from remanence.api.answers import SearchResult
-from remanence.api.bounds import LIMIT, NAME, parameter
+from remanence.api.parameters import LIMIT, NAME, parameter
 from remanence.api.reading import Misfit, read
 from remanence.api.rendering import encoded
 from remanence.api.schema import Schema
