@@ -6,7 +6,9 @@ private data out where that is wanted, and has the deed written down.
 
 from __future__ import annotations
 
+import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, fields, replace
@@ -17,7 +19,7 @@ from remanence.api.memory import Memory
 from remanence.api.rendering import encoded
 from remanence.api.verb import AnyVerb
 from remanence.api.verbs.table import verb_of
-from remanence.errors import Forbidden, RemanenceError
+from remanence.errors import Closed, Forbidden, RemanenceError
 from remanence.model.deadline import Deadline, unlimited, within
 from remanence.model.progress import Progress
 from remanence.server.access.audit import Audit
@@ -26,6 +28,7 @@ from remanence.server.access.caller import (
     authorise,
     check_extent,
     check_request,
+    is_reserved,
     rule_of,
     told_to,
     trusting,
@@ -33,7 +36,59 @@ from remanence.server.access.caller import (
 from remanence.server.access.writing import Intake, Redact, as_theirs, redacted
 from remanence.server.idempotency import Once
 from remanence.server.jobs import Office, Work, both
-from remanence.server.tenants import Tenants
+
+VIEWS = 1_024  # tenants whose view stays at hand
+
+
+class Tenants:
+    """Gives each tenant its view of one store. Thread-safe."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+        self._own = memory.tenant
+        self._lock = threading.Lock()
+        self._views: OrderedDict[str, Memory] = OrderedDict()
+
+    def of(self, tenant: str) -> Memory:
+        """The memory behind this tenant's wall."""
+        if tenant == self._own:
+            return self.memory
+        if is_reserved(tenant):
+            raise Forbidden(f"The tenant {tenant!r} is Remanence's own.")
+        with self._lock:
+            view = self._views.get(tenant)
+            if view is not None:
+                self._views.move_to_end(tenant)
+                return view
+        return self._opened(tenant)
+
+    def write_uses(self) -> None:
+        """Write what was noted of uses for each tenant; searches themselves never write."""
+        with self._lock:
+            views = list(self._views.values())
+        with suppress(Closed):
+            for each in (self.memory, *views):
+                each.write_uses()
+
+    def close(self) -> None:
+        """Close every view, and the memory itself."""
+        with self._lock:
+            views = list(self._views.values())
+            self._views.clear()
+        for view in views:
+            view.close()
+        self.memory.close()
+
+    def _opened(self, tenant: str) -> Memory:
+        made = self.memory.for_tenant(tenant)
+        with self._lock:
+            view = self._views.setdefault(tenant, made)
+            # One that is let go is not closed: a call may still be at work in it.
+            late = [self._views.popitem(last=False)[1] for _ in range(len(self._views) - VIEWS)]
+        for each in late:
+            each.write_uses()
+        return view
+
 
 REFUSED = "refused"
 EVERY_S = 60.0  # a caller's refusals of one kind are written down no more often than this

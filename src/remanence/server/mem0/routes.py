@@ -12,8 +12,8 @@ from starlette.responses import Response
 
 from remanence.api.reading import Misfit
 from remanence.errors import RemanenceError
-from remanence.server.mem0 import reads, responses, writes
-from remanence.server.mem0.requests import Body, Mem0Desk, truth_of
+from remanence.server.mem0 import dialect, reads, writes
+from remanence.server.mem0.dialect import Body, Mem0Desk, truth_of
 from remanence.server.problems import RETRY_S, problem_of
 from remanence.server.rest.asking import object_in
 from remanence.server.rest.openapi import Endpoint, add_route
@@ -107,7 +107,7 @@ def _delete(desk: Mem0Desk, request: Request, body: Body) -> Any:
 
 def _added_here(desk: Mem0Desk, request: Request, body: Body) -> Any:
     _, records = writes.stored(desk, body)
-    return {"results": [responses.added_of(one) for one in records]}
+    return {"results": [dialect.added_of(one) for one in records]}
 
 
 def _listed_here(desk: Mem0Desk, request: Request, body: Body) -> Any:

@@ -15,14 +15,16 @@ from remanence.config import Settings
 from remanence.server.access.caller import Caller
 from remanence.server.problems import TITLES, Refusal
 from remanence.server.proxy.chat import Chat, read_chat
-from remanence.server.proxy.keeping import ExchangeOwner, Keeping, writes_of
-from remanence.server.proxy.recalling import (
+from remanence.server.proxy.remembered import (
+    ExchangeOwner,
+    Keeping,
     Perform,
     Placing,
     Recalled,
     allowed_to,
     placed,
     recalled,
+    writes_of,
 )
 from remanence.server.proxy.upstream import CHAT, MODELS, Relay, StreamedAnswer, Upstream
 
