@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from copy import copy
 from dataclasses import MISSING, dataclass, field, make_dataclass
 from enum import Enum, StrEnum
@@ -388,26 +388,17 @@ class Verb(Terms, Generic[P, R]):
     @cached_property
     def signature(self) -> inspect.Signature:
         """Its signature, every type resolved."""
-        hints = get_type_hints(self.declared, include_extras=True)
-        wanted = [
-            one.replace(annotation=hints.get(name, one.annotation))
-            for name, one in self._spelled.parameters.items()
-        ]
-        return inspect.Signature(wanted, return_annotation=hints["return"])
+        return signature_of(self.declared)
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters that a request has; the others are for Python alone."""
-        return tuple(filter(None, map(_parameter, self.signature.parameters.values())))
+        return parameters_of(self.signature)
 
     @cached_property
     def request(self) -> type:
         """The request, as a frozen dataclass."""
-        made = [each.field() for each in self.parameters]
-        name = "".join(part.title() for part in self.name.replace(".", "_").split("_"))
-        request = make_dataclass(name, made, frozen=True, slots=True, kw_only=True)
-        request.__module__ = self.declared.__module__  # where the names in its types are known
-        return request
+        return request_of(self.name.replace(".", "_"), self.parameters, self.declared.__module__)
 
     @cached_property
     def response(self) -> type:
@@ -457,6 +448,27 @@ def verb(route: str = "", **terms: Any) -> Callable[[Callable[Concatenate[Any, P
     service does the work, so the two take the same.
     """
     return lambda declared: Verb(declared, route=route, **terms)
+
+
+def signature_of(declared: Callable[..., Any]) -> inspect.Signature:
+    """The signature of what is declared, after its first parameter, every type resolved."""
+    hints = get_type_hints(declared, include_extras=True)
+    _, *own = _spelled(declared).parameters.values()
+    wanted = [one.replace(annotation=hints.get(one.name, one.annotation)) for one in own]
+    return inspect.Signature(wanted, return_annotation=hints["return"])
+
+
+def parameters_of(signature: inspect.Signature) -> tuple[Parameter, ...]:
+    """The parameters of a signature that a request has."""
+    return tuple(filter(None, map(_parameter, signature.parameters.values())))
+
+
+def request_of(name: str, parameters: Iterable[Parameter], module: str) -> type:
+    """A request with these parameters, as a frozen dataclass of a module that knows their types."""
+    made, title = [each.field() for each in parameters], name.title().replace("_", "")
+    request = make_dataclass(title, made, frozen=True, slots=True, kw_only=True)
+    request.__module__ = module
+    return request
 
 
 def _spelled(declared: Callable[..., Any]) -> inspect.Signature:

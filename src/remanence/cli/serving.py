@@ -170,7 +170,7 @@ def welcome(settings: Settings, *, sample: bool = False, locked: bool = False) -
 
 
 def _by_name(settings: Settings) -> list[str]:
-    from remanence.server.serving import is_loopback
+    from remanence.model.validation import is_loopback
 
     if settings.hosts or is_loopback(settings.host):
         return []

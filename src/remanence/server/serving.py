@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import ipaddress
 import logging
 import os
 import signal
@@ -30,6 +29,7 @@ from remanence.api.memory import Memory
 from remanence.config import Settings, hand_over, load_settings
 from remanence.errors import ConfigError, StoreUnavailable
 from remanence.model.clock import SystemClock
+from remanence.model.validation import is_loopback
 from remanence.server.access.keys import Keys
 from remanence.server.heap import few_arenas
 from remanence.server.logs import set_up
@@ -152,16 +152,6 @@ _REASONS = {
     errno.EADDRNOTAVAIL: "this machine has no such address; see the setting `host`",
     errno.EACCES: "that port is not allowed; choose one above 1023 with `--port`",
 }
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def check_bind(settings: Settings, keys: Keys) -> None:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, get_args, get_type_hints
 from remanence.api.reading import Misfit, read
 from remanence.api.rendering import plain
 from remanence.api.schema import Schemas, required
-from remanence.api.verb import AnyVerb
+from remanence.api.verb import AnyVerb, parameters_of, request_of, signature_of
 from remanence.api.verbs.table import verb_of
 from remanence.errors import Unauthenticated
 from remanence.server.access.caller import Caller, authorise
@@ -106,6 +106,33 @@ class Tool:
         if not self.names:
             return text
         return re.sub(r"\w+", lambda word: self.names.get(word[0], word[0]), text)
+
+
+def tool(*uses: str, **terms: Any) -> Callable[[Callable[..., Any]], Tool]:
+    """Declare a tool by a function: its name, its words, what it takes after a desk, its answer.
+
+    It gets the arguments that were given at all. `terms` are the other fields of a `Tool`.
+    """
+
+    def declare(run: Callable[..., Any]) -> Tool:
+        signature = signature_of(run)
+        return Tool(
+            name=run.__name__,
+            about=" ".join((run.__doc__ or "").split()),
+            asked=request_of(run.__name__, parameters_of(signature), run.__module__),
+            answer=signature.return_annotation,
+            run=lambda desk, asked: run(desk, **given(asked)),
+            uses=uses,
+            **terms,
+        )
+
+    return declare
+
+
+def given(asked: Any) -> dict[str, Any]:
+    """The fields that were given at all."""
+    values = {each.name: getattr(asked, each.name) for each in fields(asked)}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 HEADERS: Mapping[str, str] = {
