@@ -16,12 +16,12 @@ from remanence.errors import Conflict
 from remanence.model import erasure
 from remanence.model.erasure import Erasure
 from remanence.model.hit import Hit, Hits, Understanding
-from remanence.model.memory import MemoryRecord, Related, Revision
+from remanence.model.memory import Json, MemoryRecord, Related, Revision
 from remanence.model.stats import Finding
 
 
 class Wrapped:
-    """An answer of one field holds the value as it is, a list as a tuple."""
+    """An answer of one field holds the value, a list as a tuple; one of several, its fields."""
 
     __slots__ = ()
     listing: ClassVar[str | None] = None  # the field that is a list of what was asked for
@@ -30,8 +30,10 @@ class Wrapped:
     @classmethod
     def of(cls, value: Any, request: Any, memory: MemoryHere) -> Self:
         """What the verb gave for a request, as an answer."""
-        (only,) = fields(cls)  # type: ignore[arg-type]
-        return cls(**{only.name: tuple(value) if isinstance(value, list) else value})
+        names = [each.name for each in fields(cls)]  # type: ignore[arg-type]
+        if len(names) > 1:
+            return cls(**{name: getattr(value, name) for name in names})
+        return cls(**{names[0]: tuple(value) if isinstance(value, list) else value})
 
     def taken(self) -> Any:
         """What the verb gave."""
@@ -62,6 +64,7 @@ History = listed("History", "Every change, oldest first.", revisions=Revision)
 Similarity = wrapped("Similarity", "The cosine of two texts.", Holds.FIGURES, cosine=float)
 Neighbours = listed("Neighbours", "Linked memories, strongest first.", related=Related)
 FreedSpace = wrapped("FreedSpace", "How much room came free.", Holds.FIGURES, bytes=int)
+Value = wrapped("Value", "A value, as JSON has it.", value=Json)
 TextAnswer = wrapped("TextAnswer", "A text.", text=str)
 
 

@@ -190,8 +190,8 @@ def _(answer: Fact, explain: bool = False) -> None:
     say(f"{INDENT}{answer.id}  {answer.kind}{sources}", style="dim")
 
 
-@show.register
-def _(answer: Conflicts, explain: bool = False) -> None:
+@show.register(Conflicts)
+def _(answer: Any, explain: bool = False) -> None:
     for rivals in answer.conflicts:
         say("either", style="bold")
         for fact in rivals:
@@ -211,8 +211,8 @@ def _(answer: Extraction, explain: bool = False) -> None:
         note("It says nothing that would be kept.")
 
 
-@show.register
-def _(answer: RefusedCounts, explain: bool = False) -> None:
+@show.register(RefusedCounts)
+def _(answer: Any, explain: bool = False) -> None:
     _reasons(answer.reasons)
     if not answer.reasons:
         note("Nothing was refused since the memory was opened.")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Self, Unpack
+from typing import Annotated, Any, Unpack
 
 from remanence.api import answers
-from remanence.api.answers import listed
+from remanence.api.answers import listed, wrapped
 from remanence.api.parameters import (
     KEYS,
     LABEL,
@@ -34,7 +34,6 @@ from remanence.api.verb import (
     Group,
     Holds,
     Layer,
-    MemoryHere,
     Says,
     Scoping,
     verb,
@@ -73,29 +72,15 @@ At = Annotated[datetime | None, Says("when it was said")]
 ExtractModel = Annotated[bool, Says("by the language model, if one is configured")]
 
 FactList = listed("FactList", "Several facts.", facts=Fact)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conflicts(answers.Wrapped):
-    """Facts that contradict each other, group by group."""
-
-    listing = "conflicts"
-    conflicts: tuple[tuple[Fact, ...], ...]
-
-    @classmethod
-    def of(cls, value: Sequence[Sequence[Fact]], request: Any, memory: MemoryHere) -> Self:
-        return cls(conflicts=tuple(map(tuple, value)))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefusedCounts(answers.Wrapped):
-    """How often something was refused, by reason."""
-
-    holds = Holds.FIGURES
-    reasons: Mapping[str, int]
-
-    def taken(self) -> dict[str, int]:
-        return dict(self.reasons)
+Conflicts = listed(
+    "Conflicts", "Facts that contradict each other, group by group.", conflicts=tuple[Fact, ...]
+)
+RefusedCounts = wrapped(
+    "RefusedCounts",
+    "How often something was refused, by reason.",
+    Holds.FIGURES,
+    reasons=Mapping[str, int],
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,10 +90,6 @@ class Extraction(answers.Wrapped):
     statements: tuple[Statement, ...]
     names: tuple[NamedEntity, ...]
     refused: Mapping[str, int]
-
-    @classmethod
-    def of(cls, value: Reading, request: Any, memory: MemoryHere) -> Self:
-        return cls(statements=value.statements, names=value.names, refused=value.refused)
 
     def taken(self) -> Reading:
         return Reading(statements=self.statements, names=self.names, refused=self.refused)

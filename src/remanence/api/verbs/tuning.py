@@ -87,10 +87,6 @@ class Taught(answers.Wrapped):
     resumed_at: int
     figures: BeforeAndAfter
 
-    @classmethod
-    def of(cls, value: Finetuned, request: Any, memory: MemoryHere) -> Self:
-        return cls(folder=value.folder, resumed_at=value.resumed_at, figures=value.figures)
-
 
 class Tuning(Layer[F]):
     """Fine-tuning for one tenant. An adapter is taught one user's memories, or nobody's: never"""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from remanence.api import answers
 from remanence.api.answers import listed
@@ -13,7 +12,6 @@ from remanence.api.verb import (
     Group,
     Holds,
     Layer,
-    MemoryHere,
     Says,
     Scoping,
     always,
@@ -35,20 +33,6 @@ SetImportance = Annotated[
 ]
 
 WorkingItems = listed("WorkingItems", "What is kept for a task, by key.", items=WorkingItem)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Value(answers.Wrapped):
-    """A value, as JSON has it."""
-
-    value: Json
-
-    @classmethod
-    def of(cls, value: Json, request: Any, memory: MemoryHere) -> Self:
-        return cls(value=value)
-
-    def taken(self) -> Json:
-        return self.value
 
 
 class Working(Layer[F]):
@@ -88,7 +72,7 @@ class Working(Layer[F]):
         made of.
         """
 
-    @verb("GET /v1/working/get", answer=Value)
+    @verb("GET /v1/working/get", answer=answers.Value)
     def get(
         self,
         key: Key,
