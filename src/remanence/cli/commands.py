@@ -260,7 +260,8 @@ def _command(operation: AnyVerb) -> Callable[..., None]:
         with guarded(form):
             request = request_of(operation, given)
             opened = opening(context, extra["database"], extra["tenant"], form)
-            with opened.memory(create=_creates(operation)) as memory:
+            creates = operation.verb.startswith(CREATING) and operation.layer != "schedules"
+            with opened.memory(create=creates) as memory:
                 if extra["preview"]:
                     coming = memory.sleep.forecast(user_id=request.user_id)
                     opened.answer(coming, partial(_show, operation, explain=False))
@@ -276,10 +277,6 @@ def _command(operation: AnyVerb) -> Callable[..., None]:
 
     with_signature(call, _signature(operation))
     return call
-
-
-def _creates(operation: AnyVerb) -> bool:
-    return operation.verb.startswith(CREATING) and operation.layer != "schedules"
 
 
 def _signature(operation: AnyVerb) -> list[inspect.Parameter]:

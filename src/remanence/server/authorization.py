@@ -195,7 +195,8 @@ class Door:
             elif operation.takes_long(request) and self._office is not None:
                 job = stack.enter_context(self._office.at_work(caller, Work.of(operation)))
                 progress = both(progress, job.report)
-            if self.once is not None and _erases(operation, request):
+            erases = operation.verb == "erase" or getattr(request, "erase", False)
+            if self.once is not None and erases:
                 self.once.forget(memory.tenant)
                 stack.callback(self._forget_answers, self.once, memory.tenant)
             return operation.perform(memory, request, progress)
@@ -229,10 +230,6 @@ def told_of(request: Any) -> dict[str, Any]:
     values["filters"] = tuple(getattr(request, "filters", None) or ())
     told = {name: value for name, value in values.items() if value not in (None, (), False)}
     return {n: v.isoformat() if isinstance(v, datetime) else v for n, v in told.items()}
-
-
-def _erases(operation: AnyVerb, request: Any) -> bool:
-    return operation.verb == "erase" or bool(getattr(request, "erase", False))
 
 
 @dataclass(frozen=True, kw_only=True)

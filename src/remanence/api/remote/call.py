@@ -25,6 +25,7 @@ from remanence.model.progress import Progress
 DEEPEST = 32
 # What is kept as it is given: the memory refuses anything in it that JSON does not have.
 VERBATIM = frozenset({"changes", "data", "metadata", "value"})
+_HERE = "cannot be sent to a server; leave it out, or open the memory where it is."
 
 
 class Otherwise(Enum):
@@ -93,7 +94,8 @@ def _data(verb: AnyVerb, given: Mapping[str, Any]) -> dict[str, Json]:
     for name, value in given.items():
         one = known.get(name)
         if one is None:
-            _refuse(name, value)
+            if value is not None:
+                raise InvalidInput(f"{name} {_HERE}")
             continue
         if value is None and one.absent is UNSET:
             raise InvalidInput(f"{name} cannot be emptied through a server; give it a value.")
@@ -104,20 +106,13 @@ def _data(verb: AnyVerb, given: Mapping[str, Any]) -> dict[str, Json]:
 def _told(one: Parameter, value: Any) -> dict[str, Json]:
     """A value as a field of the request."""
     name = one.name
-    if _is_list(one.kind):
+    if any(get_origin(each) is tuple for each in _parts(one.kind)):
         return _list(name, value, alone=len(_parts(one.given)) > 1)
     if date in _parts(one.given) and isinstance(value, datetime):
         return {name: validation.moment_of(name, value).date().isoformat()}
     if name == "id":  # what is no id at all is simply not there
         return {name: str(value.memory.id if isinstance(value, Hit) else value)}
     return {name: verbatim(name, value) if name in VERBATIM else data_of(name, value)}
-
-
-def _refuse(name: str, value: object) -> None:
-    if value is not None:
-        raise InvalidInput(
-            f"{name} cannot be sent to a server; leave it out, or open the memory where it is."
-        )
 
 
 def _list(name: str, value: object, *, alone: bool) -> dict[str, Json]:
@@ -130,10 +125,6 @@ def _list(name: str, value: object, *, alone: bool) -> dict[str, Json]:
     if name == "memories":
         items = [{"text": item} if isinstance(item, str) else item for item in items]
     return {name: data_of(name, items)}
-
-
-def _is_list(kind: Any) -> bool:
-    return any(get_origin(each) is tuple for each in _parts(kind))
 
 
 def _parts(kind: Any) -> tuple[Any, ...]:

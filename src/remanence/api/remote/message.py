@@ -118,18 +118,15 @@ def answer_of(call: Call, reply: Reply, url: str) -> Any:
             return call.default
         raise error
     try:
-        return _taken(call.verb, read(call.verb.response, body))
+        answer: Any = read(call.verb.response, body)
+        if call.verb.signature.return_annotation is NoneType:
+            return None
+        return answer.taken() if isinstance(answer, Wrapped) else answer
     except (Misfit, InvalidInput) as error:
         raise ServerUnavailable(
             f"{url} answered {call.verb.name} with something else: {error} "
             "Is it a Remanence server of this version?"
         ) from error
-
-
-def _taken(verb: AnyVerb, answer: Any) -> Any:
-    if verb.signature.return_annotation is NoneType:
-        return None
-    return answer.taken() if isinstance(answer, Wrapped) else answer
 
 
 def problem(body: Json, status: int, url: str) -> RemanenceError:

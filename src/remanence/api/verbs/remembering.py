@@ -122,14 +122,6 @@ def _erases_many(memory: MemoryHere, request: Any) -> bool:
     return request.erase and not request.dry_run and len(set(request.id)) != 1
 
 
-def _forgets_many(request: Any) -> bool:
-    return not request.dry_run and not request.id
-
-
-def _for_real(request: Any) -> bool:
-    return not request.dry_run
-
-
 class Remembering(Layer[F]):
     """The verbs that write memories: add, change, pin, forget, clean up, take back."""
 
@@ -261,7 +253,7 @@ class Remembering(Layer[F]):
         destructive=True,
         erases=_erases_many,
         bare=answers.ids_only,
-        lasts=_forgets_many,
+        lasts=lambda request: not request.dry_run and not request.id,
         example={"user_id": "alice", "filters": {"team": "sales"}, "dry_run": True},
     )
     def forget(
@@ -293,7 +285,7 @@ class Remembering(Layer[F]):
         under=Group.CARE,
         listing="memories",
         destructive=True,
-        lasts=_for_real,
+        lasts=lambda request: not request.dry_run,
         example={"user_id": "alice", "max_age_days": 90, "dry_run": True},
     )
     def cleanup(

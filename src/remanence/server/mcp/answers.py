@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from remanence.api.answers import ForgetResult, MemoryList, SearchResult
+from remanence.api.answers import MemoryList
 from remanence.language.fences import Fence, fenced, low_trust
 from remanence.model.hit import Hit
 from remanence.model.memory import Kind, MemoryRecord, State
@@ -113,22 +113,11 @@ def line(record: MemoryRecord) -> Line:
     return picked(Line, record, text=text, when=record.happened_at, speaker=speaker)
 
 
-def searched(found: SearchResult) -> Search:
-    """Hits, best first."""
-    return Search(memories=tuple(_recalled(hit) for hit in found.hits), degraded=found.degraded)
-
-
 def page(found: MemoryList, limit: int, offset: int) -> Page:
     """A page, of which one memory more than wanted was asked for."""
     shown = found.memories[:limit]
     more = offset + limit if len(found.memories) > limit else None
     return Page(memories=tuple(line(each) for each in shown), next_offset=more)
-
-
-def deleted(id: str, gone: ForgetResult) -> Deleted:
-    """What was forgotten."""
-    receipt = gone.receipt.id if gone.receipt else None
-    return Deleted(id=id, erased=gone.erased, receipt=receipt)
 
 
 def picked(kind: type[T], source: Any, **more: Any) -> T:
@@ -143,7 +132,8 @@ def _marked(record: MemoryRecord, text: str) -> str:
     return mark + " ".join(text.split()) if mark else text
 
 
-def _recalled(hit: Hit) -> Recalled:
+def recalled(hit: Hit) -> Recalled:
+    """A memory that was found."""
     record = hit.memory
     reasons = [one for one in hit.signals.items() if one[0] != "base"]
     best = sorted(reasons, key=lambda one: -abs(one[1]))[:_REASONS]

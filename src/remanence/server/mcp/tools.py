@@ -190,7 +190,9 @@ def search_memories(
     earlier conversations or past work. Hits come best first, each with its id, its date and why it
     was found."""
     whole_of("limit", limit, 1, MOST_HITS)
-    return answers.searched(desk.do("search", query=query, limit=limit, **which))
+    found = desk.do("search", query=query, limit=limit, **which)
+    shown = tuple(map(answers.recalled, found.hits))
+    return answers.Search(memories=shown, degraded=found.degraded)
 
 
 @tool("find", fills=OWNER, words=answers.listed)
@@ -224,7 +226,8 @@ def delete_memory(
     """Forget a memory: archived by default, so that it is not recalled any more and can be brought
     back. Erase only when the user asks for it to be removed for good."""
     done = desk.do("forget", id=(memory_id,), erase=erase, reason=reason)
-    return answers.deleted(memory_id, done)
+    receipt = done.receipt.id if done.receipt else None
+    return answers.Deleted(id=memory_id, erased=done.erased, receipt=receipt)
 
 
 @tool("context", fills=PLACE, words=lambda told: told.text or "Nothing is known about this yet.")
@@ -293,13 +296,9 @@ def _tool(wanted: AnyVerb) -> Tool:
         repeats=wanted.method in ("PUT", "DELETE"),
         fills=_fills(wanted),
         withheld=wanted.withheld,
-        also=MEMORY_ID_TOO if _names_memories(wanted) else {},
+        # The `id` of what is no layer's is a memory's, and no fact's or run's.
+        also={} if wanted.layer or "id" not in wanted.asked else MEMORY_ID_TOO,
     )
-
-
-def _names_memories(wanted: AnyVerb) -> bool:
-    """Whether its `id` is a memory's, and no fact's or run's."""
-    return not wanted.layer and any(each.name == "id" for each in fields(wanted.request))
 
 
 def _fills(wanted: AnyVerb) -> tuple[str, ...]:

@@ -31,11 +31,6 @@ Followed = Mapping[str, frozenset[str]]
 Slot = tuple[str | None, str, str]
 
 
-def superseded_among(memory: Memory, records: Sequence[MemoryRecord]) -> Superseded:
-    """Those of the records that are superseded, each with the memory that says what holds."""
-    return standing_of(memory, records)[0]
-
-
 def standing_of(memory: Memory, records: Sequence[MemoryRecord]) -> tuple[Superseded, Followed]:
     """Those that are superseded; and by id the memories that tell what holds in the place of
     something that one says."""
@@ -161,7 +156,7 @@ def one(desk: Mem0Desk, id: str) -> dialect.Told:
     record = desk.do("get", id=id)
     if record.state is not State.ACTIVE:
         raise missing(id)
-    return marked(dialect.memory_of(record), superseded_among(desk.reading(), [record]))
+    return marked(dialect.memory_of(record), standing_of(desk.reading(), [record])[0])
 
 
 def history(desk: Mem0Desk, id: str) -> list[dialect.Told]:

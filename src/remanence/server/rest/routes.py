@@ -183,11 +183,12 @@ def add_aliases(app: Starlette) -> None:
     add_route(app, _LIST.path, endpoint_of(_LIST, _listing), methods=["GET"], **told)
     told = openapi.told_of(_DELETE) | {"operationId": "erase", "summary": ERASE}
     told["parameters"] = [openapi.ID_IN_PATH]
+    run = openapi.body_schema(openapi.SCHEMAS.request(_RUN.request), example={})
     add_route(app, _DELETE.path, endpoint_of(_DELETE, _erasure), methods=["DELETE"], **told)
     for name, method, endpoint, about, answer, extra in (
         ("store", "POST", _store, "Remember a text", StoredMemory, _store_body()),
         ("retrieve", "GET", _retrieve, "Find the memories that answer a question", Retrieval, None),
-        ("consolidate", "POST", endpoint_of(_RUN, _consolidation), _MERGE, _RUN.response, _body()),
+        ("consolidate", "POST", endpoint_of(_RUN, _consolidation), _MERGE, _RUN.response, run),
         ("stats", "GET", endpoint_of(_STATS, _nothing), _FIGURES, _STATS.response, None),
     ):
         told = openapi.told(f"memory_{name}", about, TAG, answer, body=extra)
@@ -281,10 +282,6 @@ def _store_body() -> Schema:
     schema["required"] = ["context"]
     example = {"context": "Ana moved to Lisbon", "importance": 0.8}
     return openapi.body_schema(schema, example=example)
-
-
-def _body() -> Schema:
-    return openapi.body_schema(openapi.SCHEMAS.request(_RUN.request), example={})
 
 
 _MERGE, _FIGURES = "Merge what says the same, and summarise", "Show counts, growth and sizes"

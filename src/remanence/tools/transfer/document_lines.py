@@ -49,12 +49,8 @@ def check_shape(address: Address, value: Value) -> None:
     except UNREADABLE as error:
         raise InvalidInput(
             f"The value of the {address.shelf} {address.name[:60]!r} is not as it should be: "
-            f"{_why(error)}"
+            + (f"{error} is missing." if isinstance(error, KeyError) else str(error)[:200])
         ) from error
-
-
-def _why(error: Exception) -> str:
-    return f"{error} is missing." if isinstance(error, KeyError) else str(error)[:200]
 
 
 def _block(address: Address, value: Value) -> None:

@@ -114,7 +114,8 @@ class EntryReader:
                 for one in self._store.archive.get(self._tenant, [one.id for one in records])
             }
             found |= {one.id: None for one in records if one.id not in now}
-            records = [now[one.id] for one in records if _has_changed(one, now.get(one.id))]
+            there = [one for one in records if one.id in now]
+            records = [now[one.id] for one in there if now[one.id].version != one.version]
             if not records:
                 return {id: entry for id, entry in found.items() if entry is not None}
         raise StoreBusy(
@@ -176,10 +177,6 @@ class EntryReader:
             (found,) = self._store.recall.partitions(Reach(tenant=self._tenant, user_id=user))
             self._partitions[user] = found
         return self._partitions[user]
-
-
-def _has_changed(read: MemoryRecord, now: MemoryRecord | None) -> bool:
-    return now is not None and now.version != read.version
 
 
 def _place(made_by: Fingerprint, piece: Piece) -> list[Any]:

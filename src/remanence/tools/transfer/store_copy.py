@@ -170,7 +170,9 @@ class _TenantCopy:
                 "copy into a database of its own."
             ) from error
         self._put_pieces([(one, one.pieces[1:]) for one in (*outdated, *new)])
-        self._hang_again(links, feedback)
+        put_links(self._target, self._tenant, links)
+        for one in feedback:
+            self._note(one)
 
     def _complete(self, behind: Sequence[Pair[StoredEntry]]) -> None:
         """Add the pieces and uses that the target's memories lack."""
@@ -204,11 +206,6 @@ class _TenantCopy:
         return touching, [
             one for one in self._target.archive.feedback(self._tenant) if one.id in ids
         ]
-
-    def _hang_again(self, links: Sequence[Association], feedback: Sequence[Feedback]) -> None:
-        put_links(self._target, self._tenant, links)
-        for one in feedback:
-            self._note(one)
 
     def _copy_links(self, batch: Sequence[Pair[Association]]) -> None:
         self._kept_of(batch)
