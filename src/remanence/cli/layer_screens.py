@@ -20,9 +20,8 @@ from remanence.api.verbs.graph import (
     Picture,
     Timeline,
 )
-from remanence.api.verbs.sessions import SessionList
+from remanence.api.verbs.sessions import SessionList, WorkingItems
 from remanence.api.verbs.snapshots import SnapshotList
-from remanence.api.verbs.working import WorkingItems
 from remanence.cli.screens import INDENT, NONE, by_whom, show, show_brief, value_of
 from remanence.cli.terminal import counted, note, say, shown
 from remanence.language.english.extraction.statement import Statement

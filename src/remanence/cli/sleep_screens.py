@@ -6,11 +6,16 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from remanence.api.verbs.erasures import ErasureList, ReceiptCheck
-from remanence.api.verbs.learn import AdapterVersions, Experiences
-from remanence.api.verbs.schedules import ScheduleList
-from remanence.api.verbs.sleep import NightPlan, RunDetail, Runs, StepPlan
-from remanence.api.verbs.tuning import Adapters, Examples, Taught, Tuned
+from remanence.api.verbs.learn import (
+    Adapters,
+    AdapterVersions,
+    Examples,
+    Experiences,
+    Taught,
+    Tuned,
+)
+from remanence.api.verbs.sleep import NightPlan, RunDetail, Runs, ScheduleList, StepPlan
+from remanence.api.verbs.snapshots import ErasureList, ReceiptCheck
 from remanence.cli.layer_screens import show
 from remanence.cli.screens import INDENT, NONE
 from remanence.cli.terminal import note, say, shown

@@ -22,16 +22,12 @@ from remanence.model.stats import Finding, Stats
 if TYPE_CHECKING:
     from remanence.api.verbs.blocks import Blocks
     from remanence.api.verbs.conversations import Conversations
-    from remanence.api.verbs.erasures import Erasures
     from remanence.api.verbs.facts import Facts
     from remanence.api.verbs.graph import Graph
-    from remanence.api.verbs.learn import Learn
-    from remanence.api.verbs.schedules import Schedules
-    from remanence.api.verbs.sessions import Sessions
-    from remanence.api.verbs.sleep import Sleep
-    from remanence.api.verbs.snapshots import Snapshots
-    from remanence.api.verbs.tuning import Tuning
-    from remanence.api.verbs.working import Working
+    from remanence.api.verbs.learn import Learn, Tuning
+    from remanence.api.verbs.sessions import Sessions, Working
+    from remanence.api.verbs.sleep import Schedules, Sleep
+    from remanence.api.verbs.snapshots import Erasures, Snapshots
 
 A = Annotated[str, Says("the id of the memory the link starts at", bounds=TEXT)]
 B = Annotated[str, Says("the id of the memory it leads to", bounds=TEXT)]
@@ -168,6 +164,8 @@ class Caring(Layer[F]):
 
 
 L = TypeVar("L")
+# Layers that stand in the module of another.
+BESIDE = {"working": "sessions", "schedules": "sleep", "tuning": "learn", "erasures": "snapshots"}
 
 
 def layer(declared: Callable[[Any], L]) -> cached_property[L]:
@@ -176,7 +174,7 @@ def layer(declared: Callable[[Any], L]) -> cached_property[L]:
 
     @wraps(declared)
     def made(memory: Layer[Any]) -> Any:
-        kind = getattr(import_module(f"{__package__}.{name}"), name.title())
+        kind = getattr(import_module(f"{__package__}.{BESIDE.get(name, name)}"), name.title())
         whole = memory._service
         return kind(None if whole is None else lambda: getattr(whole(), name), memory._call)
 

@@ -1,4 +1,4 @@
-"""The verbs of sleep: a night planned, run, looked at and taken back; what would be forgotten."""
+"""The verbs of sleep and its schedules: a night planned, run, looked at and taken back."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 
 from remanence.api import answers
+from remanence.api.answers import listed
 from remanence.api.parameters import NAME, ExamplesLimit, Steps, choice
 from remanence.api.verb import F, Group, Holds, Layer, MemoryHere, Says, Scoping, for_long, verb
 from remanence.consolidation.retention.forecast import Forecast
+from remanence.consolidation.schedules.schedules import ScheduleState
 from remanence.model.progress import Progress
 from remanence.model.sleep import Deed, Plan, Run, RunChanged, RunShown, SleepPolicy, Status, Step
 from remanence.model.write import Insert
@@ -298,3 +300,72 @@ class Sleep(Layer[F]):
         now: Now = None,
     ) -> None:
         """Draw how the memories fade that would be forgotten first."""
+
+
+Name = Annotated[str, Says("hourly, daily, weekly, or one of your own", bounds=NAME)]
+Cron = Annotated[str | None, Says("minute hour day month weekday, such as `30 3 * * *`")]
+Enabled = Annotated[bool | None, Says("whether it runs at all")]
+SetZone = Annotated[str | None, Says("the time zone of cron, such as Europe/Lisbon")]
+AfterNew = Annotated[int | None, Says("also after so many new memories; 0: not")]
+AfterMessages = Annotated[int | None, Says("also after so many new messages; 0: not")]
+IdleS = Annotated[float | None, Says("wait until nobody has used the memory for so many seconds")]
+JitterS = Annotated[float | None, Says("spread many stores over so many seconds")]
+
+ScheduleList = listed("ScheduleList", "Schedules and how they stand.", schedules=ScheduleState)
+
+
+class Schedules(Layer[F]):
+    """When a tenant's memory sleeps: `hourly`, `daily`, `weekly`, and what else was set."""
+
+    layer = "schedules"
+    group = Group.SLEEP
+
+    @verb("GET /v1/schedules", scope=Scoping.TENANT, answer=ScheduleList)
+    def list(self) -> Sequence[ScheduleState]:
+        """List schedules, the defaults first, with their next and last runs."""
+
+    @verb("GET /v1/schedules/get", scope=Scoping.TENANT)
+    def get(self, name: Name) -> ScheduleState:
+        """Show a schedule."""
+
+    @verb("PUT /v1/schedules", writes=True, scope=Scoping.TENANT, governs=True, holds=Holds.WRITTEN)
+    def set(
+        self,
+        name: Name,
+        *,
+        cron: Cron = None,
+        steps: Steps = None,
+        enabled: Enabled = None,
+        zone: SetZone = None,
+        after_new: AfterNew = None,
+        after_messages: AfterMessages = None,
+        idle_s: IdleS = None,
+        jitter_s: JitterS = None,
+    ) -> ScheduleState:
+        """Change a schedule, or make a new one.
+
+        Change a schedule, or make one (then with `cron` and `steps`); the rest stays as it is.
+
+        An `after_new` or `after_messages` of 0 takes that away. What was due under the former cron
+        is not made up for; a run under way goes on.
+        """
+
+    @verb(
+        "DELETE /v1/schedules",
+        writes=True,
+        scope=Scoping.TENANT,
+        answer=answers.Acknowledgement,
+        governs=True,
+    )
+    def remove(self, name: Name) -> None:
+        """Take a schedule away; a default one comes back with `reset`."""
+
+    @verb(
+        "POST /v1/schedules/reset",
+        writes=True,
+        scope=Scoping.TENANT,
+        answer=ScheduleList,
+        governs=True,
+    )
+    def reset(self) -> Sequence[ScheduleState]:
+        """Go back to the default schedules, beginning now; others are removed."""
