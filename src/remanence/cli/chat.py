@@ -20,7 +20,7 @@ from remanence.errors import ConfigError, RemanenceError
 if TYPE_CHECKING:
     from remanence.api.memory import Memory
     from remanence.tools.agent import Agent
-    from remanence.tools.agent.events import Answer, Event
+    from remanence.tools.agent.thread import Answer, Event
 
 Text = Annotated[
     str | None, typer.Argument(help="say this, print the answer and end; - reads stdin")
@@ -199,7 +199,7 @@ class _Chat:
             self._told(self.last)
 
     def _tell_all(self, events: Iterator[Event], out: _Line) -> None:
-        from remanence.tools.agent.events import Done, TextPiece, ToolAnswered, Warned
+        from remanence.tools.agent.thread import Done, TextPiece, ToolAnswered, Warned
 
         for event in events:
             match event:

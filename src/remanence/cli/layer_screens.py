@@ -36,9 +36,8 @@ from remanence.model.graph import (
     ResolveResult,
     Route,
     Subgraph,
-    TimelineEntry,
 )
-from remanence.model.knowledge import Fact, Mention, Standing
+from remanence.model.knowledge import Fact, Standing
 from remanence.model.session import Session, WorkingItem
 from remanence.model.snapshot import Restored, Snapshot, SnapshotDiff
 
@@ -263,17 +262,6 @@ def _(answer: Any, explain: bool = False) -> None:
 @show.register
 def _(answer: Picture, explain: bool = False) -> None:
     note(f"Drawn to {shown(answer.path)}.")
-
-
-@show.register
-def _(answer: TimelineEntry, explain: bool = False) -> None:
-    turn = f"{answer.turn.value:<6} {shown(answer.fact.text)}"
-    say(f"{answer.at:%Y-%m-%d}  {turn}", style="green")
-
-
-@show.register
-def _(answer: Mention, explain: bool = False) -> None:
-    say(f"{answer.happened_at:%Y-%m-%d %H:%M}  {answer.memory}", style="green")
 
 
 @show.register

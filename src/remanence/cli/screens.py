@@ -27,7 +27,9 @@ from remanence.cli import terminal
 from remanence.cli.terminal import Part, counted, note, say, shown
 from remanence.layers.cleanup import Cleanup
 from remanence.model.erasure import PurgeResult
+from remanence.model.graph import TimelineEntry
 from remanence.model.hit import Hit, Understanding, WhyNot
+from remanence.model.knowledge import Mention
 from remanence.model.memory import Association, MemoryRecord, Related, Revision
 from remanence.model.stats import EMBEDDER, CacheUse, Finding, IndexUse, Stats
 from remanence.model.tier import TierUse
@@ -56,6 +58,26 @@ def _(answer: Wrapped, explain: bool = False) -> None:
         show(one)
     if not told and type(answer) in NONE:
         note(NONE[type(answer)])
+
+
+# What is said on one line, and in which colour.
+LINES: Mapping[type, tuple[str, str]] = {
+    Similarity: ("{0.cosine:.3f}", ""),
+    Association: ("{0.source} —{0.type} {0.strength:.2f}→ {0.target}", ""),
+    FreedSpace: ("Compacted; {0.bytes:,} bytes came free.", ""),
+    Copied: ("{0.path} ({0.bytes:,} bytes)", ""),
+    TimelineEntry: ("{0.at:%Y-%m-%d}  {0.turn.value:<6} {0.fact.text}", "green"),
+    Mention: ("{0.happened_at:%Y-%m-%d %H:%M}  {0.memory}", "green"),
+}
+
+
+def _one_line(answer: Any, explain: bool = False) -> None:
+    line, style = LINES[type(answer)]
+    say(shown(line.format(answer)), style=style)
+
+
+for kind in LINES:
+    show.register(kind, _one_line)
 
 
 @show.register
@@ -128,16 +150,6 @@ def _(answer: PurgeResult, explain: bool = False) -> None:
         note(f"Receipt {answer.receipt.id}: `rem erasures get` shows it.")
 
 
-@show.register(Similarity)
-def _(answer: Any, explain: bool = False) -> None:
-    say(f"{answer.cosine:.3f}")
-
-
-@show.register
-def _(answer: Association, explain: bool = False) -> None:
-    say(f"{answer.source} —{shown(answer.type)} {answer.strength:.2f}→ {answer.target}")
-
-
 @show.register
 def _(answer: Related, explain: bool = False) -> None:
     arrow = "→" if answer.outgoing else "←"
@@ -167,16 +179,6 @@ def _(answer: Examination, explain: bool = False) -> None:
         say(mark, f"{each.check}: {state}", (f"  {each.detail}", "dim"))
     if not all(_sound(each) for each in answer.findings if each.check != EMBEDDER):
         note("Run `rem doctor --repair` to mend what can be mended.")
-
-
-@show.register(FreedSpace)
-def _(answer: Any, explain: bool = False) -> None:
-    say(f"Compacted; {answer.bytes:,} bytes came free.")
-
-
-@show.register
-def _(answer: Copied, explain: bool = False) -> None:
-    say(f"{answer.path} ({answer.bytes:,} bytes)")
 
 
 @show.register

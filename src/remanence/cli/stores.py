@@ -20,7 +20,7 @@ from remanence.errors import InvalidInput, RemanenceError
 if TYPE_CHECKING:
     from remanence.config import Settings
     from remanence.model.ports.store import Store
-    from remanence.tools.transfer.decisions import Differences
+    from remanence.tools.transfer.entries import Differences
     from remanence.tools.transfer.store_copy import CopyCounts
     from remanence.tools.transfer.verification import Comparison, TenantDigests
 

@@ -57,28 +57,26 @@ ID: Schema = {
 }
 ID_IN_PATH: Schema = {**ID, "name": "id", "in": "path", "required": True}
 UNCHANGED: Schema = {"304": {"description": "It is still that."}}
-KEY_HEADER: Schema = {
-    "name": "Idempotency-Key",
-    "in": "header",
-    "required": False,
-    "description": "The same key again repeats the first answer and writes nothing.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": 128, "pattern": "^[!-~]+$"},
-}
-MATCH_HEADER: Schema = {
-    "name": "If-Match",
-    "in": "header",
-    "required": False,
-    "description": "Only if the block still has this ETag; else 412.",
-    "schema": {"type": "string", "pattern": '^"?[0-9]{1,15}"?$'},
-    "example": '"1"',
-}
-NO_MATCH_HEADER: Schema = {
-    "name": "If-None-Match",
-    "in": "header",
-    "required": False,
-    "description": "The ETag of what the caller has already; if it is still that, 304.",
-    "schema": {"type": "string"},
-}
+
+
+def _header(name: str, about: str, **more: Any) -> Schema:
+    told = {"name": name, "in": "header", "required": False, "description": about}
+    return {**told, "schema": {"type": "string", **more}}
+
+
+KEY_HEADER = _header(
+    "Idempotency-Key",
+    "The same key again repeats the first answer and writes nothing.",
+    minLength=1,
+    maxLength=128,
+    pattern="^[!-~]+$",
+)
+MATCH_HEADER = _header(
+    "If-Match", "Only if the block still has this ETag; else 412.", pattern='^"?[0-9]{1,15}"?$'
+) | {"example": '"1"'}
+NO_MATCH_HEADER = _header(
+    "If-None-Match", "The ETag of what the caller has already; if it is still that, 304."
+)
 
 
 def tagged(route: AnyVerb) -> bool:

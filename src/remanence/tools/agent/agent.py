@@ -12,20 +12,18 @@ from remanence.model.clock import IdMaker
 from remanence.model.context import Context, checked_budget
 from remanence.model.ports.language_model import LanguageModel, Reply
 from remanence.model.query import MAX_QUERY
-from remanence.tools.agent.events import (
+from remanence.tools.agent.thread import (
+    AgentThread,
     Answer,
     Done,
     Event,
+    Fill,
+    Message,
     TextPiece,
     ToolAnswered,
     ToolCalled,
     ToolUse,
     Warned,
-)
-from remanence.tools.agent.thread import (
-    AgentThread,
-    Fill,
-    Message,
     chat_messages,
     just_left,
     pressure,

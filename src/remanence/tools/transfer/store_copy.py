@@ -21,15 +21,16 @@ from remanence.model.ports.store import Store
 from remanence.model.progress import Progress
 from remanence.model.scope import Reach
 from remanence.model.write import Action, Batch, Insert, Pieces, Remove
-from remanence.tools.transfer.decisions import (
+from remanence.tools.transfer.entries import (
+    TRIES,
     CopyStep,
     Difference,
     Differences,
+    StoredEntry,
     Why,
     pieces_lacking,
     uses_lacking,
 )
-from remanence.tools.transfer.entries import TRIES, StoredEntry
 from remanence.tools.transfer.pairs import (
     Known,
     Pair,

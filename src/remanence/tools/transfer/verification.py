@@ -11,8 +11,7 @@ from typing import Any
 
 from remanence.model.ports.store import Store
 from remanence.model.progress import Progress
-from remanence.tools.transfer.decisions import CopyStep, Difference, Differences, Why
-from remanence.tools.transfer.entries import DIGESTS
+from remanence.tools.transfer.entries import DIGESTS, CopyStep, Difference, Differences, Why
 from remanence.tools.transfer.pairs import Pair, Pairs, digest_of, found_in
 from remanence.tools.transfer.store_copy import CopyCounts, added, chosen_of, copy_store, counting
 
