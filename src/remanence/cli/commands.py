@@ -15,27 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from remanence.api.verb import COMMANDS, AnyVerb, Group
 from remanence.api.verbs.memory import OWN
-from remanence.cli import values
-from remanence.cli.common import (
-    FAILED,
-    AsJson,
-    AsLines,
-    Database,
-    Explain,
-    Opening,
-    OutputForm,
-    Tenant,
-    Yes,
-    cleaned,
-    command,
-    confirm,
-    form_of,
-    guarded,
-    keyword,
-    opening,
-    taken,
-    with_signature,
-)
+from remanence.cli import common, values
 from remanence.cli.terminal import counted, progress
 from remanence.cli.values import parameters, request_of
 from remanence.errors import InvalidInput, RemanenceError
@@ -67,9 +47,9 @@ Preview = Annotated[
 ]
 
 
-@command()
+@common.command()
 def night(
-    asked: Opening,
+    asked: common.Opening,
     steps: Steps = None,
     dry_run: DryRun = False,
     user_id: User = None,
@@ -97,9 +77,9 @@ Agent = Annotated[str | None, typer.Option("--agent-id", "-a", help="the agent w
 Reason = Annotated[str | None, typer.Option("--reason", help="why; kept in the history")]
 
 
-@command("database", "tenant")
+@common.command("database", "tenant")
 def _edit(
-    asked: Opening,
+    asked: common.Opening,
     label: Annotated[str, typer.Argument(metavar="LABEL", help="the block's label")],
     user_id: BlockUser = None,
     agent_id: Agent = None,
@@ -255,45 +235,43 @@ class LayerGroup(TyperGroup):
 
 def _command(operation: AnyVerb) -> Callable[..., None]:
     def call(context: typer.Context, **given: Any) -> None:
-        extra = taken(given, *EXTRA)
-        form = form_of(bool(extra["as_json"]), bool(extra["as_lines"]))
-        with guarded(form):
+        extra = common.taken(given, *EXTRA)
+        form = common.form_of(bool(extra["as_json"]), bool(extra["as_lines"]))
+        with common.guarded(form):
             request = request_of(operation, given)
-            opened = opening(context, extra["database"], extra["tenant"], form)
+            opened = common.opening(context, extra["database"], extra["tenant"], form)
             creates = operation.verb.startswith(CREATING) and operation.layer != "schedules"
             with opened.memory(create=creates) as memory:
                 if extra["preview"]:
                     coming = memory.sleep.forecast(user_id=request.user_id)
                     opened.answer(coming, partial(_show, operation, explain=False))
                     return
-                request = cleaned(operation, request, memory)
+                request = common.cleaned(operation, request, memory)
                 if operation.destructive and not extra["yes"]:
                     _confirm(operation, memory, request)
-                response = _performed(operation, memory, request, form)
+                response = _performed(operation, memory, request)
             show = partial(_show, operation, explain=bool(extra["explain"]))
             opened.answer(response, show, operation.listing)
         if not getattr(response, "healthy", True):
-            raise typer.Exit(FAILED)
+            raise typer.Exit(common.FAILED)
 
-    with_signature(call, _signature(operation))
+    common.with_signature(call, _signature(operation))
     return call
 
 
 def _signature(operation: AnyVerb) -> list[inspect.Parameter]:
-    wanted = [keyword("context", typer.Context), *parameters(operation)]
-    if operation.verb in EXPLAINED:
-        wanted.append(keyword("explain", Explain, False))
-    if operation.destructive:
-        wanted.append(keyword("yes", Yes, False))
-    if operation.name == "forget":
-        wanted.append(keyword("preview", Preview, False))
-    if operation.listing:
-        wanted.append(keyword("as_lines", AsLines, False))
-    wanted.append(keyword("as_json", AsJson, False))
-    return [*wanted, keyword("database", Database, None), keyword("tenant", Tenant, None)]
+    own = {
+        "explain": (common.Explain, operation.verb in EXPLAINED),
+        "yes": (common.Yes, operation.destructive),
+        "preview": (Preview, operation.name == "forget"),
+        "as_lines": (common.AsLines, operation.listing is not None),
+    }
+    wanted = [common.keyword("context", typer.Context), *parameters(operation)]
+    wanted += [common.keyword(name, kind, False) for name, (kind, has) in own.items() if has]
+    return wanted + [common.keyword(name, *option) for name, option in common.EVERYWHERE.items()]
 
 
-def _performed(operation: AnyVerb, memory: Memory, request: Any, form: OutputForm) -> Any:
+def _performed(operation: AnyVerb, memory: Memory, request: Any) -> Any:
     if not operation.reports:
         return operation.perform(memory, request)
     with progress(operation.spelled) as report:
@@ -311,14 +289,14 @@ def _confirm(operation: AnyVerb, memory: Memory, request: Any) -> None:
     if operation.layer:
         named = getattr(request, "label", None) or getattr(request, "name", None)
         named = named or getattr(request, "id", None) or getattr(request, "session_id", "")
-        confirm(f"{operation.spelled} {named}{', for good' if erase else ''}: go ahead?")
+        common.confirm(f"{operation.spelled} {named}{', for good' if erase else ''}: go ahead?")
         return
     found = operation.perform(memory, replace(request, dry_run=True))
     if isinstance(found, PurgeResult):
-        confirm(f"Take back {found.count:,} things{', some for good' if erase else ''}?")
+        common.confirm(f"Take back {found.count:,} things{', some for good' if erase else ''}?")
         return
     told = counted(len(found.memories), "memory", "memories")
-    confirm(f"Forget {told}{' for good' if erase else ''}?")
+    common.confirm(f"Forget {told}{' for good' if erase else ''}?")
 
 
 def _show(operation: AnyVerb, response: Any, explain: bool) -> None:

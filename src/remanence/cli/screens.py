@@ -10,18 +10,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from remanence.api.answers import (
-    Copied,
-    Examination,
-    FeedbackGiven,
-    ForgetResult,
-    FreedSpace,
-    MemoryList,
-    Neighbours,
-    SearchResult,
-    Similarity,
-    Wrapped,
-)
+from remanence.api import answers
 from remanence.api.rendering import dumped, plain
 from remanence.cli import terminal
 from remanence.cli.terminal import Part, counted, note, say, shown
@@ -37,7 +26,7 @@ from remanence.model.tier import TierUse
 INDENT = "    "
 MOST = 500
 # What is said where a list is empty.
-NONE: dict[type, str] = {Neighbours: "Nothing is linked with it."}
+NONE: dict[type, str] = {answers.Neighbours: "Nothing is linked with it."}
 
 
 @singledispatch
@@ -47,7 +36,7 @@ def show(answer: Any, explain: bool = False) -> None:
 
 
 @show.register
-def _(answer: Wrapped, explain: bool = False) -> None:
+def _(answer: answers.Wrapped, explain: bool = False) -> None:
     """A value; or several things one after the other, or why there are none."""
     (only,) = fields(answer)  # type: ignore[arg-type]
     told = getattr(answer, only.name)
@@ -62,10 +51,10 @@ def _(answer: Wrapped, explain: bool = False) -> None:
 
 # What is said on one line, and in which colour.
 LINES: Mapping[type, tuple[str, str]] = {
-    Similarity: ("{0.cosine:.3f}", ""),
+    answers.Similarity: ("{0.cosine:.3f}", ""),
     Association: ("{0.source} —{0.type} {0.strength:.2f}→ {0.target}", ""),
-    FreedSpace: ("Compacted; {0.bytes:,} bytes came free.", ""),
-    Copied: ("{0.path} ({0.bytes:,} bytes)", ""),
+    answers.FreedSpace: ("Compacted; {0.bytes:,} bytes came free.", ""),
+    answers.Copied: ("{0.path} ({0.bytes:,} bytes)", ""),
     TimelineEntry: ("{0.at:%Y-%m-%d}  {0.turn.value:<6} {0.fact.text}", "green"),
     Mention: ("{0.happened_at:%Y-%m-%d %H:%M}  {0.memory}", "green"),
 }
@@ -88,7 +77,7 @@ def _(answer: MemoryRecord, explain: bool = False) -> None:
 
 
 @show.register
-def _(answer: MemoryList, explain: bool = False) -> None:
+def _(answer: answers.MemoryList, explain: bool = False) -> None:
     for record in answer.memories:
         show_brief(record)
     if not answer.memories:
@@ -96,7 +85,7 @@ def _(answer: MemoryList, explain: bool = False) -> None:
 
 
 @show.register
-def _(answer: SearchResult, explain: bool = False) -> None:
+def _(answer: answers.SearchResult, explain: bool = False) -> None:
     if explain:
         say(f"understood: {shown(told_of(answer.understood))}", style="dim")
     for rank, hit in enumerate(answer.hits, 1):
@@ -116,9 +105,9 @@ def _(answer: WhyNot, explain: bool = False) -> None:
         say(bars(answer.signals, INDENT))
 
 
-@show.register(ForgetResult)
+@show.register(answers.ForgetResult)
 @show.register(Cleanup)
-def _(answer: ForgetResult | Cleanup, explain: bool = False) -> None:
+def _(answer: answers.ForgetResult | Cleanup, explain: bool = False) -> None:
     for record in answer.memories:
         say((f"{record.id}  ", "dim"), _short(record.text))
     told = counted(len(answer.memories), "memory", "memories")
@@ -166,12 +155,12 @@ def _(answer: Revision, explain: bool = False) -> None:
 
 
 @show.register
-def _(answer: FeedbackGiven, explain: bool = False) -> None:
+def _(answer: answers.FeedbackGiven, explain: bool = False) -> None:
     say("Noted." if answer.useful else "Noted; sorry.")
 
 
 @show.register
-def _(answer: Examination, explain: bool = False) -> None:
+def _(answer: answers.Examination, explain: bool = False) -> None:
     for each in answer.findings:
         mended = f", {each.repaired} mended" if each.repaired else ""
         state = "ok" if not each.problems else f"{each.problems} wrong{mended}"

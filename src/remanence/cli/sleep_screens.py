@@ -23,14 +23,8 @@ from remanence.consolidation.learning.lora.examples import TrainingExample
 from remanence.consolidation.learning.lora.models import LossScore
 from remanence.consolidation.retention.forecast import FadingMemory, Forecast, foreseen, text_plot
 from remanence.consolidation.schedules.schedules import ScheduleState
+from remanence.model import learning
 from remanence.model.erasure import Erasure
-from remanence.model.learning import (
-    AdapterVersion,
-    Experience,
-    LearnStatus,
-    TrainingResult,
-    TrainingScores,
-)
 from remanence.model.sleep import Run, Status
 
 __all__ = ["show"]
@@ -125,7 +119,7 @@ def _(answer: Any, explain: bool = False) -> None:
 
 
 @show.register
-def _(answer: LearnStatus, explain: bool = False) -> None:
+def _(answer: learning.LearnStatus, explain: bool = False) -> None:
     say(f"{answer.experiences:,} experiences, {answer.fresh:,} of them new")
     if answer.active is None:
         say("no adapter in use")
@@ -136,7 +130,7 @@ def _(answer: LearnStatus, explain: bool = False) -> None:
 
 
 @show.register
-def _(answer: TrainingResult, explain: bool = False) -> None:
+def _(answer: learning.TrainingResult, explain: bool = False) -> None:
     say(("accepted", "green") if answer.accepted else ("not used", "dim"))
     say(f"{INDENT}{answer.why}")
     if answer.judged.questions:
@@ -144,7 +138,7 @@ def _(answer: TrainingResult, explain: bool = False) -> None:
 
 
 @show.register
-def _(answer: AdapterVersion, explain: bool = False) -> None:
+def _(answer: learning.AdapterVersion, explain: bool = False) -> None:
     state = "in use" if answer.active else "accepted" if answer.accepted else "rejected"
     told = f"{state:<9} {answer.at:%Y-%m-%d %H:%M}  {_judged(answer.judged)}"
     say(f"version {answer.number:<4} {told}", style="bold")
@@ -152,7 +146,7 @@ def _(answer: AdapterVersion, explain: bool = False) -> None:
 
 
 @show.register
-def _(answer: Experience, explain: bool = False) -> None:
+def _(answer: learning.Experience, explain: bool = False) -> None:
     mark = ("✓", "green") if answer.useful else ("✗", "red")
     rank = f"  now at {answer.rank}" if answer.rank else ""
     asked = shown(answer.query or "")
@@ -226,7 +220,7 @@ def _show_fading(one: FadingMemory) -> None:
     say(f"{told}  {one.id}", style="dim")
 
 
-def _judged(judged: TrainingScores) -> str:
+def _judged(judged: learning.TrainingScores) -> str:
     if not judged.questions:
         return "not judged"
     gain = f"nDCG@10 {judged.before:.3f} → {judged.after:.3f} on {judged.questions} questions"

@@ -45,26 +45,16 @@ class Metrics:
         self._shared = shared
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
-        self._operations = Histogram(
-            "remanence_operation_seconds",
-            "How long operations take",
-            ["operation", "outcome"],
-            buckets=BUCKETS,
-            registry=self.registry,
-        )
-        self._requests = Histogram(
-            "remanence_request_seconds",
-            "How long requests take",
-            ["method", "path", "status"],
-            buckets=BUCKETS,
-            registry=self.registry,
-        )
+        self._operations = self._timing("operation", ["operation", "outcome"])
+        self._requests = self._timing("request", ["method", "path", "status"])
+        about = "Requests that were not let in"
         self._refused = Counter(
-            "remanence_refused_total",
-            "Requests that were not let in",
-            ["reason"],
-            registry=self.registry,
+            "remanence_refused_total", about, ["reason"], registry=self.registry
         )
+
+    def _timing(self, of: str, labels: list[str]) -> Histogram:
+        name, about = f"remanence_{of}_seconds", f"How long {of}s take"
+        return Histogram(name, about, labels, buckets=BUCKETS, registry=self.registry)
 
     def saw_operation(self, operation: str, seconds: float, error: BaseException | None) -> None:
         """One operation is over."""

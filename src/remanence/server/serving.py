@@ -30,16 +30,10 @@ from remanence.config import Settings, hand_over, load_settings
 from remanence.errors import ConfigError, StoreUnavailable
 from remanence.model.clock import SystemClock
 from remanence.model.validation import is_loopback
+from remanence.server import middleware
 from remanence.server.access.keys import Keys
 from remanence.server.heap import few_arenas
 from remanence.server.logs import set_up
-from remanence.server.middleware import (
-    Entrance,
-    allowed_hosts,
-    allowed_origins,
-    exchange_of,
-    refuse,
-)
 from remanence.server.problems import Refusal, answer, problem_of
 from remanence.server.wire import OpenConnections, Wire
 from remanence.version import __version__
@@ -58,7 +52,7 @@ class Waiting:
 
     def __init__(self, make: Callable[[], Starlette], settings: Settings) -> None:
         self._make = make
-        self._entrance = Entrance(settings)
+        self._entrance = middleware.Entrance(settings)
         self._app: Starlette | None = None
         self._tried = asyncio.Event()
         self._stopping = asyncio.Event()
@@ -72,12 +66,12 @@ class Waiting:
         elif scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
         else:
-            exchange = exchange_of(scope, receive, send)
+            exchange = middleware.exchange_of(scope, receive, send)
             try:
                 self._entrance.check(scope, exchange.headers)
                 await _answer(scope["path"], exchange.id)(scope, receive, exchange.send)
             except Refusal as error:
-                await refuse(problem_of(error, exchange.id), scope, exchange)
+                await middleware.refuse(problem_of(error, exchange.id), scope, exchange)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -163,8 +157,8 @@ def check_bind(settings: Settings, keys: Keys) -> None:
             f"A server at {settings.host} can be reached from other machines, and there is no key "
             f"yet. {_MAKE_ONE}, or listen at 127.0.0.1."
         )
-    hosts = (host for host in allowed_hosts(settings) if not is_loopback(host))
-    pages = (page for page in allowed_origins(settings) if not _is_local(page))
+    hosts = (host for host in middleware.allowed_hosts(settings) if not is_loopback(host))
+    pages = (page for page in middleware.allowed_origins(settings) if not _is_local(page))
     for name, found in (("hosts", next(hosts, None)), ("origins", next(pages, None))):
         if found is not None:
             raise ConfigError(

@@ -29,14 +29,7 @@ from remanence.layers.sessions import Sessions
 from remanence.layers.snapshots import Snapshots
 from remanence.layers.usage import LEADING
 from remanence.layers.working import Working
-from remanence.memories.draft import (
-    changes_of,
-    fields_given,
-    fields_of,
-    provenance,
-    record_of,
-    same,
-)
+from remanence.memories import draft
 from remanence.memories.lineage import MERGED_INTO, sheltering
 from remanence.memories.merges import as_active, hidden, resting, with_return
 from remanence.memories.messages import message_of
@@ -213,7 +206,9 @@ class RememberingMemory(ReadMemory):
     ) -> list[MemoryRecord]:
         """Remember several, together or not at all: texts, or mappings of `add`'s arguments."""
         shared = {"user_id": user_id, "agent_id": agent_id, "session_id": session_id}
-        items = [fields_given(m, n) for n, m in enumerate(validation.several("memories", memories))]
+        items = [
+            draft.fields_given(m, n) for n, m in enumerate(validation.several("memories", memories))
+        ]
         return self._insert([shared | item for item in items], idempotency_key)
 
     def add_messages(
@@ -232,10 +227,10 @@ class RememberingMemory(ReadMemory):
         """Remember the turns of a conversation, in order, together or not at all."""
         shared: dict[str, Any] = {"user_id": user_id, "agent_id": agent_id}
         shared |= {"session_id": session_id, "source": source, "trust": trust}
-        shared |= provenance(actor, quarantined)
+        shared |= draft.provenance(actor, quarantined)
         given = validation.several("messages", messages)
         read = [message_of(message, n) for n, message in enumerate(given)]
-        said = [shared | fields_of(message) for message in read if message is not None]
+        said = [shared | draft.fields_of(message) for message in read if message is not None]
         if not said:  # nothing to keep, but what is wrong is said all the same
             self._drafted(shared | {"text": "nothing"}, self._clock.now())
         return self._insert(said, idempotency_key)
@@ -245,7 +240,7 @@ class RememberingMemory(ReadMemory):
     ) -> MemoryRecord:
         """Change fields of a memory; the old values are kept."""
         given = {name: value for name, value in changes.items() if value is not UNSET}
-        wanted = changes_of(given, self.settings.max_text)
+        wanted = draft.changes_of(given, self.settings.max_text)
         by = {
             "actor": validation.label_of("actor", actor),
             "reason": validation.label_of("reason", reason),
@@ -447,14 +442,14 @@ class RememberingMemory(ReadMemory):
 
     def _drafted(self, given: Mapping[str, Any], now: datetime) -> MemoryRecord:
         own: dict[str, Any] = {"tenant": self.tenant, "id": str(self._new_id()), "now": now}
-        return record_of(given, max_text=self.settings.max_text, **own)
+        return draft.record_of(given, max_text=self.settings.max_text, **own)
 
     def _updated(
         self, id: str, wanted: Mapping[str, Any], *, actor: str | None, reason: str | None
     ) -> MemoryRecord:
         before, store = self.get(id), self.parts.store
         wanted = with_return(store, before, wanted)
-        new = {n: value for n, value in wanted.items() if not same(value, getattr(before, n))}
+        new = {n: value for n, value in wanted.items() if not draft.same(value, getattr(before, n))}
         if not new:
             return before
         [after] = self.parts.writer.revise_all(

@@ -35,16 +35,7 @@ from remanence.api.verb import F, Group, Holds, Layer, MemoryHere, Says, always,
 from remanence.knowledge.claims import THING
 from remanence.knowledge.graph.graph import CERTAIN
 from remanence.knowledge.graph.queries import LEAST_LIKENESS
-from remanence.model.graph import (
-    Community,
-    Likeness,
-    Node,
-    Relation,
-    ResolveResult,
-    Route,
-    Subgraph,
-    TimelineEntry,
-)
+from remanence.model import graph
 from remanence.model.knowledge import Mention
 from remanence.model.query import MAX_LIMIT
 
@@ -91,10 +82,10 @@ ExportFormat = Annotated[
 ]
 PlotPath = Annotated[str | PathLike[str], Says("a .png or .svg file", wire=str)]
 
-Nodes = listed("Nodes", "Several entities.", nodes=Node)
-Paths = listed("Paths", "Ways from one entity to another, the shortest first.", paths=Route)
+Nodes = listed("Nodes", "Several entities.", nodes=graph.Node)
+Paths = listed("Paths", "Ways from one entity to another, the shortest first.", paths=graph.Route)
 Timeline = listed(
-    "Timeline", "What happened to an entity's facts, in order of time.", moments=TimelineEntry
+    "Timeline", "What happened to an entity's facts, in order of time.", moments=graph.TimelineEntry
 )
 Mentions = listed(
     "Mentions",
@@ -103,10 +94,10 @@ Mentions = listed(
     mentions=Mention,
 )
 Communities = listed(
-    "Communities", "Groups of entities that belong together.", communities=Community
+    "Communities", "Groups of entities that belong together.", communities=graph.Community
 )
 Likenesses = listed(
-    "Likenesses", "Pairs that may be one, the most alike first.", likenesses=Likeness
+    "Likenesses", "Pairs that may be one, the most alike first.", likenesses=graph.Likeness
 )
 
 
@@ -144,14 +135,14 @@ class Graph(Layer[F]):
         limit: Limit = 100,
         offset: Offset = 0,
         **where: Unpack[GraphThen],
-    ) -> list[Node]:
+    ) -> list[graph.Node]:
         """List entities, or find them by a text.
 
         What most is known of comes first. Case and accents do not count.
         """
 
     @verb("GET /v1/graph/get")
-    def get(self, name: Name, **where: Unpack[GraphThen]) -> Node:
+    def get(self, name: Name, **where: Unpack[GraphThen]) -> graph.Node:
         """Show an entity with its aliases, observations, relations and mentions."""
 
     @verb(
@@ -167,7 +158,7 @@ class Graph(Layer[F]):
         observations: Observations = (),
         actor: Actor = None,
         **where: Unpack[ScopeArguments],
-    ) -> Node:
+    ) -> graph.Node:
         """Add an entity, or give one that is there its type and more observations.
 
         A purge finds what is observed by its `actor`.
@@ -182,7 +173,7 @@ class Graph(Layer[F]):
         source: SourceMemory = None,
         actor: Actor = None,
         **where: Unpack[ScopeArguments],
-    ) -> Node:
+    ) -> graph.Node:
         """Note something about an entity that is there.
 
         A note with a source is erased with that memory; a purge finds it by its `actor`.
@@ -226,7 +217,7 @@ class Graph(Layer[F]):
         source_memory: SourceMemory = None,
         actor: Actor = None,
         **where: Unpack[ScopeArguments],
-    ) -> Relation:
+    ) -> graph.Relation:
         """State how two entities are related.
 
         State that one entity is so related to another; both are added if they are not there.
@@ -272,11 +263,11 @@ class Graph(Layer[F]):
     @verb("POST /v1/graph/merge", writes=True)
     def merge(
         self, name: Name, into: Into, *, reason: Reason = None, user_id: UserId = None
-    ) -> Node:
+    ) -> graph.Node:
         """Say that two names mean one thing."""
 
     @verb("POST /v1/graph/unmerge", writes=True)
-    def unmerge(self, name: Name, *, reason: Reason = None, user_id: UserId = None) -> Node:
+    def unmerge(self, name: Name, *, reason: Reason = None, user_id: UserId = None) -> graph.Node:
         """Undo a merge: the name stands for itself again, with all that was said under it.
 
         What was merged into it before stays with it.
@@ -285,7 +276,7 @@ class Graph(Layer[F]):
     @verb("POST /v1/graph/resolve", writes=True)
     def resolve(
         self, *, dry_run: DryRun = True, threshold: Threshold = CERTAIN, user_id: UserId = None
-    ) -> ResolveResult:
+    ) -> graph.ResolveResult:
         """Merge the entities that are surely one, or say which are.
 
         A name that fits two others is left to a person, as `unsure`.
@@ -300,7 +291,7 @@ class Graph(Layer[F]):
         known_at: KnownAt = None,
         limit: Limit = 20,
         **where: Unpack[ScopeArguments],
-    ) -> list[Likeness]:
+    ) -> list[graph.Likeness]:
         """Show entities that may be one, the likeliest first, with a score and the reasons.
 
         Those said to be apart (`unmerge`), joined by a relation or of two types never come.
@@ -322,7 +313,7 @@ class Graph(Layer[F]):
         together: Together = False,
         limit: Limit = 50,
         **where: Unpack[GraphThen],
-    ) -> Subgraph:
+    ) -> graph.Subgraph:
         """Show what lies around an entity.
 
         The entity and what lies within `depth` steps, at most `limit` besides it.
@@ -342,13 +333,13 @@ class Graph(Layer[F]):
         together: Together = False,
         limit: Limit = 5,
         **where: Unpack[GraphThen],
-    ) -> list[Route]:
+    ) -> list[graph.Route]:
         """Show how two entities are connected, the shortest ways first."""
 
     @verb("GET /v1/graph/timeline", answer=Timeline)
     def timeline(
         self, name: Name, *, limit: Limit = 1000, **where: Unpack[GraphThen]
-    ) -> list[TimelineEntry]:
+    ) -> list[graph.TimelineEntry]:
         """Show what began and ended for an entity.
 
         What began and ended for an entity, oldest first; up to `as_of` if that is given.
@@ -364,7 +355,7 @@ class Graph(Layer[F]):
         least: CommunitiesLeast = 2,
         limit: Limit = 50,
         **where: Unpack[GraphThen],
-    ) -> list[Community]:
+    ) -> list[graph.Community]:
         """Show groups of entities that belong together, the largest first."""
 
     @verb("GET /v1/graph/export", answer=answers.TextAnswer)
