@@ -35,11 +35,9 @@ Prefix = Annotated[
 ]
 Scopes = Annotated[
     list[str],
-    typer.Option("--scope", help="what it allows: read, write, erase or admin; repeat it"),
+    typer.Option(help="what it allows: read, write, erase or admin; repeat it"),
 ]
-Trust = Annotated[
-    float, typer.Option("--trust", min=0, max=1, help="how far what it writes is trusted")
-]
+Trust = Annotated[float, typer.Option(min=0, max=1, help="how far what it writes is trusted")]
 Quarantine = Annotated[
     bool, typer.Option("--quarantine", help="what it writes waits until an admin has seen it")
 ]
@@ -47,19 +45,16 @@ Operator = Annotated[
     bool, typer.Option("--operator", help="it may also care for the whole store, with its scopes")
 ]
 Expires = Annotated[
-    str | None,
-    typer.Option("--expires", metavar="WHEN", help="e.g. 90d, 12h or a date; else never"),
+    str | None, typer.Option(metavar="WHEN", help="e.g. 90d, 12h or a date; else never")
 ]
 Renewed = Annotated[
-    str | None,
-    typer.Option("--expires", metavar="WHEN", help="e.g. 90d, 12h or a date; else as the old one"),
+    str | None, typer.Option(metavar="WHEN", help="e.g. 90d, 12h or a date; else as the old one")
 ]
 RateLimit = Annotated[
-    int | None,
-    typer.Option("--rate-limit", min=0, help="calls a minute; 0: no limit; else the server's"),
+    int | None, typer.Option(min=0, help="calls a minute; 0: no limit; else the server's")
 ]
 Grace = Annotated[
-    float, typer.Option("--grace", metavar="SECONDS", min=0, help="how long the old one works on")
+    float, typer.Option(metavar="SECONDS", min=0, help="how long the old one works on")
 ]
 
 
@@ -197,20 +192,16 @@ def _line(key: Key) -> str:
 
 
 Verify = Annotated[bool, typer.Option("--verify", help="check that nothing was changed later")]
-AnchorTo = Annotated[
-    Path | None, typer.Option("--anchor", help="write where the log ends now into a new file")
-]
+AnchorTo = Annotated[Path | None, typer.Option(help="write where the log ends now into a new file")]
 Against = Annotated[
-    Path | None, typer.Option("--against", help="verify that the log still leads through an anchor")
+    Path | None, typer.Option(help="verify that the log still leads through an anchor")
 ]
 Limit = Annotated[int, typer.Option("--limit", "-k", min=1, help="so many entries at most")]
-Offset = Annotated[int, typer.Option("--offset", min=0, help="pass over the latest ones")]
+Offset = Annotated[int, typer.Option(min=0, help="pass over the latest ones")]
 Keep = Annotated[
     str | None,
     typer.Option(
-        "--keep",
-        metavar="SPAN",
-        help="erase the entries that are older, e.g. 90d, 12w or a date; asks first",
+        metavar="SPAN", help="erase the entries that are older, e.g. 90d, 12w or a date; asks first"
     ),
 ]
 

@@ -33,25 +33,21 @@ Session = Annotated[
     str | None,
     typer.Option("--session-id", "--session", "-s", help="the conversation to go on with"),
 ]
-Model = Annotated[str | None, typer.Option("--model", help="the model to ask, as in llm_model")]
-Url = Annotated[
-    str | None, typer.Option("--url", help="its OpenAI-compatible address, as in llm_url")
-]
-Once = Annotated[str | None, typer.Option("--once", help="the same as TEXT")]
-MaxTokens = Annotated[int, typer.Option("--max-tokens", help="budget of the context")]
+Model = Annotated[str | None, typer.Option(help="the model to ask, as in llm_model")]
+Url = Annotated[str | None, typer.Option(help="its OpenAI-compatible address, as in llm_url")]
+Once = Annotated[str | None, typer.Option(help="the same as TEXT")]
+MaxTokens = Annotated[int, typer.Option(help="budget of the context")]
 ShowContext = Annotated[
     bool, typer.Option("--show-context", help="show what the context is made of")
 ]
 MinTrust = Annotated[
-    float | None,
-    typer.Option("--min-trust", min=0, max=1, help="show the model nothing trusted less than this"),
+    float | None, typer.Option(min=0, max=1, help="show the model nothing trusted less than this")
 ]
 Offline = Annotated[bool, typer.Option("--offline", help="ask no model; show what it would get")]
 NoTools = Annotated[
     bool,
     typer.Option(
-        "--no-tools",
-        help="the model gets no tools: it can neither edit nor search its memory",
+        "--no-tools", help="the model gets no tools: it can neither edit nor search its memory"
     ),
 ]
 

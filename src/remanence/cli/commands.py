@@ -40,10 +40,9 @@ User = Annotated[str | None, typer.Option("--user-id", "-u", help="only this use
 Model = Annotated[
     bool, typer.Option("--model", help="let the language model help; what it says is checked")
 ]
-Now = Annotated[str | None, typer.Option("--now", metavar="DATE", help="what age counts from")]
+Now = Annotated[str | None, typer.Option(metavar="DATE", help="what age counts from")]
 Preview = Annotated[
-    bool,
-    typer.Option("--preview", help="show what sleep would forget by itself, when and why"),
+    bool, typer.Option("--preview", help="show what sleep would forget by itself, when and why")
 ]
 
 
@@ -74,7 +73,7 @@ BlockUser = Annotated[
     str | None, typer.Option("--user-id", "-u", help="the user whose block it is")
 ]
 Agent = Annotated[str | None, typer.Option("--agent-id", "-a", help="the agent whose block it is")]
-Reason = Annotated[str | None, typer.Option("--reason", help="why; kept in the history")]
+Reason = Annotated[str | None, typer.Option(help="why; kept in the history")]
 
 
 @common.command("database", "tenant")

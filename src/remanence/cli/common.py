@@ -28,18 +28,12 @@ PANEL = "Everywhere"
 Database = Annotated[
     str | None,
     typer.Option(
-        "--db",
-        "--database",
-        help="the database: a path, or postgresql://…",
-        rich_help_panel=PANEL,
+        "--db", "--database", help="the database: a path, or postgresql://…", rich_help_panel=PANEL
     ),
 ]
-Tenant = Annotated[
-    str | None, typer.Option("--tenant", help="who is logged in", rich_help_panel=PANEL)
-]
+Tenant = Annotated[str | None, typer.Option(help="who is logged in", rich_help_panel=PANEL)]
 Config = Annotated[
-    str | None,
-    typer.Option("--config", help="a settings file, TOML or YAML", rich_help_panel=PANEL),
+    str | None, typer.Option(help="a settings file, TOML or YAML", rich_help_panel=PANEL)
 ]
 AsJson = Annotated[
     bool, typer.Option("--json", help="answer with one JSON envelope", rich_help_panel=PANEL)

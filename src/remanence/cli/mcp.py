@@ -29,7 +29,7 @@ ClientName = StrEnum("ClientName", ["claude-desktop", "claude-code", "cursor", "
 Where = StrEnum("Where", ["user", "project"])
 Tools = Annotated[
     Profile | None,
-    typer.Option("--tools", help="which tools: default, graph (the reference server's) or full"),
+    typer.Option(help="which tools: default, graph (the reference server's) or full"),
 ]
 User = Annotated[
     str | None, typer.Option("--user-id", "-u", help="the user meant when a call names none")
@@ -40,15 +40,13 @@ Agent = Annotated[
 Session = Annotated[
     str | None, typer.Option("--session-id", "-s", help="the conversation, likewise")
 ]
-Named = Annotated[ClientName, typer.Option("--client", help="the client to install it in")]
+Named = Annotated[ClientName, typer.Option(help="the client to install it in")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", "-n", help="change nothing, show what would be written")
 ]
-Scope = Annotated[Where, typer.Option("--scope", help="for you everywhere, or for this folder")]
-File = Annotated[
-    Path | None, typer.Option("--config-file", help="the client's file, if it lies elsewhere")
-]
-EntryName = Annotated[str, typer.Option("--name", help="what the client calls the server")]
+Scope = Annotated[Where, typer.Option(help="for you everywhere, or for this folder")]
+File = Annotated[Path | None, typer.Option(help="the client's file, if it lies elsewhere")]
+EntryName = Annotated[str, typer.Option(help="what the client calls the server")]
 
 
 group = typer.Typer(help=HELP)

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from remanence.tools.transfer.verification import Comparison, TenantDigests
 
 Prepare = Annotated[
-    bool,
-    typer.Option("--sql", help="print what an administrator runs first, and do nothing"),
+    bool, typer.Option("--sql", help="print what an administrator runs first, and do nothing")
 ]
 
 
@@ -59,12 +58,9 @@ def migrate(asked: Opening, prepare: Prepare = False) -> None:
 
 
 KeyFile = Annotated[
-    Path | None,
-    typer.Option("--key-file", help="the file of the key, where the settings do not name it"),
+    Path | None, typer.Option(help="the file of the key, where the settings do not name it")
 ]
-NewKeyFile = Annotated[
-    Path | None, typer.Option("--new-key-file", help="change the key to the one in this file")
-]
+NewKeyFile = Annotated[Path | None, typer.Option(help="change the key to the one in this file")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,8 +110,7 @@ def _keyed(settings: Settings, key_file: Path | None) -> Settings:
 Source = Annotated[str, typer.Argument(help="the database to read: a path or postgresql://…")]
 Target = Annotated[str, typer.Argument(help="the database to write: a path or postgresql://…")]
 Tenant = Annotated[
-    str | None,
-    typer.Option("--tenant", help="this tenant only; else all of them", rich_help_panel=PANEL),
+    str | None, typer.Option(help="this tenant only; else all of them", rich_help_panel=PANEL)
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="tell what would be copied, and stop")]
 Overwrite = Annotated[

@@ -45,7 +45,7 @@ ChatFormat = StrEnum("ChatFormat", ["auto", "chatgpt", "claude", "remanence"])
 Chats = Annotated[
     str, typer.Argument(metavar="FILE", help="a .json or .zip file; - is stdin, JSON only")
 ]
-Whose = Annotated[ChatFormat, typer.Option("--format", help="whose export it is")]
+Whose = Annotated[ChatFormat, typer.Option(help="whose export it is")]
 User = Annotated[str | None, typer.Option("--user-id", "-u", help="whose conversations they are")]
 AgentId = Annotated[
     str | None, typer.Option("--agent-id", "--agent", "-a", help="the agent that had them")

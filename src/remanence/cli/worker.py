@@ -22,12 +22,9 @@ _OPEN = 16  # memories of other tenants that stay open between their runs
 _EVERY_S = 30.0
 
 Once = Annotated[bool, typer.Option("--once", help="do what is due now, and end")]
-Every = Annotated[
-    float, typer.Option("--every", metavar="SECONDS", min=0.1, help="how often to look")
-]
+Every = Annotated[float, typer.Option(metavar="SECONDS", min=0.1, help="how often to look")]
 Tenant = Annotated[
-    str | None,
-    typer.Option("--tenant", help=f"whose memory; {ALL}: everybody's", rich_help_panel=PANEL),
+    str | None, typer.Option(help=f"whose memory; {ALL}: everybody's", rich_help_panel=PANEL)
 ]
 
 
