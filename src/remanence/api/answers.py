@@ -11,7 +11,7 @@ from pathlib import Path
 from types import GenericAlias
 from typing import Any, ClassVar, Self
 
-from remanence.api.verb import Holds, MemoryHere
+from remanence.api.verb import ANSWERS, Holds, MemoryHere
 from remanence.errors import Conflict
 from remanence.model import erasure
 from remanence.model.erasure import Erasure
@@ -178,6 +178,10 @@ class Acknowledgement(Wrapped):
     @classmethod
     def of(cls, value: bool | None, request: Any, memory: MemoryHere) -> Self:
         return cls(done=value is None or bool(value))
+
+
+ANSWERS |= {"int": Count, "str": TextAnswer, "bool": Acknowledgement, "None": Acknowledgement}
+ANSWERS |= {"Hits": SearchResult, "list[MemoryRecord]": MemoryList}
 
 
 def untouched(record: MemoryRecord) -> MemoryRecord:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from copy import copy
 from dataclasses import MISSING, dataclass, field, make_dataclass
 from enum import Enum, StrEnum
@@ -233,7 +233,8 @@ class Terms:
     `route` is where it is on a server; one that is `local` instead says why it has none. `answer`
     is the class its value is wrapped in where that is a bare list, text or number; `listing` names
     the list in the answer, if it is one. One that `reports` takes a progress callback. A
-    `destructive` one is worth a question before it runs.
+    `destructive` one is worth a question before it runs. What follows from route and signature
+    (see `_usual`) is said only where it is otherwise.
 
     `holds` says what the answer can hold, where its class does not say so; `erases` whether a
     request destroys for good more than one memory named by its id: what a caller must be allowed
@@ -265,7 +266,11 @@ class Verb(Terms, Generic[P, R]):
     """A verb: its name, its signature, its words, and its terms."""
 
     def __init__(self, declared: Callable[..., R], **terms: Any) -> None:
-        super().__init__(**terms)
+        whole = _spelled(declared)
+        self._spelled = whole.replace(parameters=tuple(whole.parameters.values())[1:])
+        names = self._spelled.parameters.keys()
+        usual = _usual(terms.get("route", ""), names, declared.__annotations__.get("return"))
+        super().__init__(**usual | terms)
         self.declared = declared
         self.listing = self.listing or getattr(self.answer, "listing", None)
         self.holds = terms.get("holds", getattr(self.answer, "holds", Holds.STORED))
@@ -273,9 +278,7 @@ class Verb(Terms, Generic[P, R]):
         self.group = self.under or Group.CARE
         self.verb = declared.__name__
         self.__doc__ = inspect.getdoc(declared)
-        whole = _spelled(declared)
-        self._spelled = whole.replace(parameters=tuple(whole.parameters.values())[1:])
-        found, names = attrgetter(self.short_for or self.verb), self._spelled.parameters.keys()
+        found = attrgetter(self.short_for or self.verb)
 
         @wraps(declared)
         def run(layer: Layer[Any], /, *args: Any, **named: Any) -> Any:
@@ -432,6 +435,7 @@ class Verb(Terms, Generic[P, R]):
 
 
 AnyVerb: TypeAlias = Verb[..., Any]
+ANSWERS: dict[str, type] = {}  # what values are wrapped in, by what signatures call their types
 # What the command of a layer is called where it is not the layer's own name.
 COMMANDS = {
     "conversations": "conversation",
@@ -448,6 +452,17 @@ def verb(route: str = "", **terms: Any) -> Callable[[Callable[Concatenate[Any, P
     service does the work, so the two take the same.
     """
     return lambda declared: Verb(declared, route=route, **terms)
+
+
+def _usual(route: str, names: Collection[str], gives: object) -> dict[str, Any]:
+    """What holds of a verb that does not say it, by its route, its parameters and its answer."""
+    return {
+        "writes": not route.startswith("GET") and bool(route),
+        "scope": Scoping.BY_ID if "{id}" in route else Scoping.SCOPED,
+        "answer": ANSWERS.get(str(gives).removeprefix("builtins.")),
+        "reports": "progress" in names,
+        "erases": where_erasing if "erase" in names else never,
+    }
 
 
 def signature_of(declared: Callable[..., Any]) -> inspect.Signature:

@@ -30,7 +30,7 @@ from remanence.api.parameters import (
     Until,
     UserId,
 )
-from remanence.api.verb import F, Group, Holds, Layer, Says, for_long, verb, where_erasing
+from remanence.api.verb import F, Group, Holds, Layer, Says, for_long, verb
 from remanence.model.conversation import Conversation, Window
 from remanence.model.hit import Hits
 from remanence.model.memory import MemoryRecord
@@ -80,8 +80,6 @@ class Conversations(Layer[F]):
 
     @verb(
         "POST /v1/conversations",
-        writes=True,
-        answer=answers.MemoryList,
         holds=Holds.WRITTEN,
         bare=answers.all_untouched,
         example={
@@ -113,7 +111,7 @@ class Conversations(Layer[F]):
         Those that are `quarantined` are not part of the conversation until they are let in.
         """
 
-    @verb("POST /v1/conversations/describe", writes=True)
+    @verb("POST /v1/conversations/describe")
     def describe(
         self,
         session_id: SessionId,
@@ -143,7 +141,7 @@ class Conversations(Layer[F]):
     ) -> builtins.list[Conversation]:
         """List conversations, the last spoken in first."""
 
-    @verb("GET /v1/conversations/messages", answer=answers.MemoryList)
+    @verb("GET /v1/conversations/messages")
     def messages(
         self,
         session_id: SessionId,
@@ -181,7 +179,7 @@ class Conversations(Layer[F]):
 
     @verb(
         "POST /v1/conversations/search",
-        answer=answers.SearchResult,
+        writes=False,
         example={"query": "When does the train leave?", "user_id": "alice"},
     )
     def search(
@@ -204,9 +202,7 @@ class Conversations(Layer[F]):
         `everywhere` looks in every conversation of the user, whatever `session_id` is.
         """
 
-    @verb(
-        "POST /v1/conversations/summarise", writes=True, answer=answers.MemoryList, lasts=for_long
-    )
+    @verb("POST /v1/conversations/summarise", lasts=for_long)
     def summarise(
         self, session_id: SessionId, *, user_id: UserId = None, refine: Refine = True
     ) -> builtins.list[MemoryRecord]:
@@ -219,7 +215,7 @@ class Conversations(Layer[F]):
         extracted ones stand.
         """
 
-    @verb("GET /v1/conversations/summary", answer=answers.TextAnswer)
+    @verb("GET /v1/conversations/summary")
     def summary(
         self, session_id: SessionId, *, user_id: UserId = None, min_trust: MinTrust = None
     ) -> str:
@@ -230,7 +226,7 @@ class Conversations(Layer[F]):
         With `min_trust` it is as if nothing that is trusted less had been said.
         """
 
-    @verb("POST /v1/conversations/day", writes=True, lasts=for_long)
+    @verb("POST /v1/conversations/day", lasts=for_long)
     def day(self, day: DayDay, *, refine: Refine = True, **whose: Unpack[Spoken]) -> MemoryRecord:
         """Summarise a user's day.
 
@@ -240,7 +236,7 @@ class Conversations(Layer[F]):
         `min_trust`, is told only where there is nothing else.
         """
 
-    @verb("POST /v1/conversations/week", writes=True, lasts=for_long)
+    @verb("POST /v1/conversations/week", lasts=for_long)
     def week(self, day: DayDay, *, refine: Refine = True, **whose: Unpack[Spoken]) -> MemoryRecord:
         """Summarise the week that holds a day.
 
@@ -249,7 +245,7 @@ class Conversations(Layer[F]):
         `NotFound` if nothing was said in that week. As with `day`, trust decides what is told.
         """
 
-    @verb("POST /v1/conversations/month", writes=True, lasts=for_long)
+    @verb("POST /v1/conversations/month", lasts=for_long)
     def month(self, day: DayDay, *, refine: Refine = True, **whose: Unpack[Spoken]) -> MemoryRecord:
         """Summarise the month that holds a day.
 
@@ -258,14 +254,7 @@ class Conversations(Layer[F]):
         `NotFound` if nothing was said in that month. As with `day`, trust decides what is told.
         """
 
-    @verb(
-        "POST /v1/conversations/forget",
-        writes=True,
-        answer=answers.MemoryList,
-        destructive=True,
-        erases=where_erasing,
-        lasts=for_long,
-    )
+    @verb("POST /v1/conversations/forget", destructive=True, lasts=for_long)
     def forget(
         self, session_id: SessionId, *, user_id: UserId = None, erase: Erase = False
     ) -> builtins.list[MemoryRecord]:

@@ -37,7 +37,6 @@ from remanence.api.verb import (
     Says,
     Scoping,
     verb,
-    where_erasing,
 )
 from remanence.language.english.extraction.statement import NamedEntity, Reading, Statement
 from remanence.model.knowledge import Fact, Standing
@@ -109,7 +108,6 @@ class Facts(Layer[F]):
 
     @verb(
         "POST /v1/facts",
-        writes=True,
         example={
             "subject": "Ana",
             "predicate": "works at",
@@ -201,14 +199,14 @@ class Facts(Layer[F]):
         given. All facts of the scope are worked out: ask `about` where the subject is known.
         """
 
-    @verb("GET /v1/facts/by-id/{id}", scope=Scoping.BY_ID)
+    @verb("GET /v1/facts/by-id/{id}")
     def get(self, id: Id, *, known_at: KnownAt = None) -> Fact:
         """Show a fact.
 
         The fact that a claim of this id belongs to; `NotFound` if it is not here.
         """
 
-    @verb("POST /v1/facts/by-id/{id}/confirm", writes=True, scope=Scoping.BY_ID)
+    @verb("POST /v1/facts/by-id/{id}/confirm")
     def confirm(self, id: Id, *, confidence: Confidence = 0.9, source: SourceMemory = None) -> Fact:
         """Say that a fact is so: the evidence adds up, the trust in it stays.
 
@@ -216,7 +214,7 @@ class Facts(Layer[F]):
         A fact that was taken back is believed again.
         """
 
-    @verb("POST /v1/facts/by-id/{id}/correct", writes=True, scope=Scoping.BY_ID)
+    @verb("POST /v1/facts/by-id/{id}/correct")
     def correct(
         self,
         id: Id,
@@ -229,13 +227,7 @@ class Facts(Layer[F]):
     ) -> Fact:
         """Say what is right instead; the wrong one is taken back, what is left out stays."""
 
-    @verb(
-        "POST /v1/facts/by-id/{id}/retract",
-        writes=True,
-        scope=Scoping.BY_ID,
-        destructive=True,
-        erases=where_erasing,
-    )
+    @verb("POST /v1/facts/by-id/{id}/retract", destructive=True)
     def retract(self, id: Id, *, reason: Reason = None, erase: Erase = False) -> Fact:
         """Take a fact back: it is believed no more, and the past still knows that it was.
 
@@ -255,6 +247,7 @@ class Facts(Layer[F]):
 
     @verb(
         "POST /v1/facts/extract",
+        writes=False,
         scope=Scoping.TENANT,
         answer=Extraction,
         example={"text": "My sister Marta lives in Porto.", "speaker": "Ana"},
@@ -269,7 +262,7 @@ class Facts(Layer[F]):
     ) -> Reading:
         """Show what a text says and what of it would be refused, and keep nothing."""
 
-    @verb("POST /v1/facts/learn", writes=True, answer=answers.Count, reports=True)
+    @verb("POST /v1/facts/learn")
     def learn(
         self,
         *,

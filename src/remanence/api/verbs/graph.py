@@ -31,7 +31,7 @@ from remanence.api.parameters import (
     ValidFrom,
     ValidTo,
 )
-from remanence.api.verb import F, Group, Holds, Layer, MemoryHere, Says, always, verb, where_erasing
+from remanence.api.verb import F, Group, Holds, Layer, MemoryHere, Says, always, verb
 from remanence.knowledge.claims import THING
 from remanence.knowledge.graph.graph import CERTAIN
 from remanence.knowledge.graph.queries import LEAST_LIKENESS
@@ -146,9 +146,7 @@ class Graph(Layer[F]):
         """Show an entity with its aliases, observations, relations and mentions."""
 
     @verb(
-        "POST /v1/graph/entities",
-        writes=True,
-        example={"name": "Marta", "type": "person", "user_id": "alice"},
+        "POST /v1/graph/entities", example={"name": "Marta", "type": "person", "user_id": "alice"}
     )
     def add(
         self,
@@ -164,7 +162,7 @@ class Graph(Layer[F]):
         A purge finds what is observed by its `actor`.
         """
 
-    @verb("POST /v1/graph/observe", writes=True)
+    @verb("POST /v1/graph/observe")
     def observe(
         self,
         name: Name,
@@ -179,13 +177,7 @@ class Graph(Layer[F]):
         A note with a source is erased with that memory; a purge finds it by its `actor`.
         """
 
-    @verb(
-        "POST /v1/graph/unobserve",
-        writes=True,
-        answer=answers.Count,
-        destructive=True,
-        erases=where_erasing,
-    )
+    @verb("POST /v1/graph/unobserve", destructive=True)
     def unobserve(
         self,
         name: Name,
@@ -201,7 +193,6 @@ class Graph(Layer[F]):
 
     @verb(
         "POST /v1/graph/relations",
-        writes=True,
         example={"source": "Marta", "relation": "lives in", "target": "Porto", "user_id": "alice"},
     )
     def relate(
@@ -226,13 +217,7 @@ class Graph(Layer[F]):
         erased with that memory; a purge finds it by its `actor`.
         """
 
-    @verb(
-        "DELETE /v1/graph/relations",
-        writes=True,
-        answer=answers.Count,
-        destructive=True,
-        erases=where_erasing,
-    )
+    @verb("DELETE /v1/graph/relations", destructive=True)
     def unrelate(
         self,
         source: Source,
@@ -247,33 +232,27 @@ class Graph(Layer[F]):
         Take a relation back; how many claims said so. `NotFound` if none did.
         """
 
-    @verb(
-        "DELETE /v1/graph/entities",
-        writes=True,
-        answer=answers.Count,
-        destructive=True,
-        erases=always,
-    )
+    @verb("DELETE /v1/graph/entities", destructive=True, erases=always)
     def erase(self, name: Name, *, user_id: UserId = None) -> int:
         """Erase an entity, its aliases, and all claims and mentions of it.
 
         The memories that speak of it stay: it comes back only when one of them is read anew.
         """
 
-    @verb("POST /v1/graph/merge", writes=True)
+    @verb("POST /v1/graph/merge")
     def merge(
         self, name: Name, into: Into, *, reason: Reason = None, user_id: UserId = None
     ) -> graph.Node:
         """Say that two names mean one thing."""
 
-    @verb("POST /v1/graph/unmerge", writes=True)
+    @verb("POST /v1/graph/unmerge")
     def unmerge(self, name: Name, *, reason: Reason = None, user_id: UserId = None) -> graph.Node:
         """Undo a merge: the name stands for itself again, with all that was said under it.
 
         What was merged into it before stays with it.
         """
 
-    @verb("POST /v1/graph/resolve", writes=True)
+    @verb("POST /v1/graph/resolve")
     def resolve(
         self, *, dry_run: DryRun = True, threshold: Threshold = CERTAIN, user_id: UserId = None
     ) -> graph.ResolveResult:
@@ -358,7 +337,7 @@ class Graph(Layer[F]):
     ) -> list[graph.Community]:
         """Show groups of entities that belong together, the largest first."""
 
-    @verb("GET /v1/graph/export", answer=answers.TextAnswer)
+    @verb("GET /v1/graph/export")
     def export(
         self,
         format: ExportFormat = "json",

@@ -52,7 +52,7 @@ class Learn(Layer[F]):
     def status(self, user_id: UserId = None) -> LearnStatus:
         """Say how much there is to learn from, and what is in use."""
 
-    @verb("POST /v1/learn/train", writes=True, reports=True, governs=True, holds=Holds.FIGURES)
+    @verb("POST /v1/learn/train", governs=True, holds=Holds.FIGURES)
     def train(
         self,
         user_id: UserId = None,
@@ -66,7 +66,7 @@ class Learn(Layer[F]):
         user ended meanwhile.
         """
 
-    @verb("POST /v1/learn/rollback", writes=True, governs=True, holds=Holds.FIGURES)
+    @verb("POST /v1/learn/rollback", governs=True, holds=Holds.FIGURES)
     def rollback(self, user_id: UserId = None) -> LearnStatus:
         """Use the version before again, or none; `NotFound` if none is in use."""
 
@@ -74,7 +74,7 @@ class Learn(Layer[F]):
     def versions(self, user_id: UserId = None) -> list[AdapterVersion]:
         """List versions of the adapter, rejected ones too, the newest first."""
 
-    @verb("POST /v1/learn/outcome", writes=True, scope=Scoping.TENANT, answer=answers.Count)
+    @verb("POST /v1/learn/outcome", scope=Scoping.TENANT)
     def outcome(
         self, query: OutcomeQuery, *, useful: Useful = (), not_useful: NotUseful = ()
     ) -> int:
@@ -174,7 +174,7 @@ class Tuning(Layer[F]):
         come before feedback and memories, memories newest first; a question is asked once.
         """
 
-    @verb(local="it writes a file", answer=answers.Count)
+    @verb(local="it writes a file")
     def export_chat(
         self,
         path: ExportChatPath,
@@ -189,9 +189,7 @@ class Tuning(Layer[F]):
         `overwrite`.
         """
 
-    @verb(
-        local="it trains for minutes and writes a folder", writes=True, answer=Taught, reports=True
-    )
+    @verb(local="it trains for minutes and writes a folder", writes=True, answer=Taught)
     def finetune(
         self,
         out: Out,

@@ -45,17 +45,17 @@ class Linking(Layer[F]):
 
     group = Group.LINK
 
-    @verb("POST /v1/associations", writes=True, scope=Scoping.BY_ID, holds=Holds.WRITTEN)
+    @verb("POST /v1/associations", scope=Scoping.BY_ID, holds=Holds.WRITTEN)
     def associate(
         self, a: A, b: B, type: AssociateType = "related_to", *, strength: Strength = 1.0
     ) -> Association:
         """Link one memory to another, or give that link a new strength."""
 
-    @verb("DELETE /v1/associations", writes=True, scope=Scoping.BY_ID, answer=answers.Count)
+    @verb("DELETE /v1/associations", scope=Scoping.BY_ID)
     def dissociate(self, a: A, b: B, type: LinkType = None) -> int:
         """Remove links between two memories."""
 
-    @verb("GET /v1/memories/{id}/related", scope=Scoping.BY_ID, answer=answers.Neighbours)
+    @verb("GET /v1/memories/{id}/related", answer=answers.Neighbours)
     def related(
         self,
         id: Id,
@@ -70,12 +70,7 @@ class Linking(Layer[F]):
         the link stronger, and it fades by itself.
         """
 
-    @verb(
-        "POST /v1/memories/{id}/feedback",
-        writes=True,
-        scope=Scoping.BY_ID,
-        answer=answers.FeedbackGiven,
-    )
+    @verb("POST /v1/memories/{id}/feedback", answer=answers.FeedbackGiven)
     def feedback(self, hit_or_id: HitOrId, *, useful: Useful, query: FeedbackQuery = None) -> None:
         """Say whether a memory helped; it is kept for learning."""
 
@@ -93,24 +88,11 @@ class Caring(Layer[F]):
     def stats(self) -> Stats:
         """Show counts, growth per day, and sizes on disk and in memory against the budget."""
 
-    @verb(
-        "POST /v1/admin/doctor",
-        writes=True,
-        scope=Scoping.STORE,
-        answer=answers.Examination,
-        lasts=for_long,
-    )
+    @verb("POST /v1/admin/doctor", scope=Scoping.STORE, answer=answers.Examination, lasts=for_long)
     def doctor(self, *, repair: Repair = False) -> list[Finding]:
         """Check the store against itself, and the embedder."""
 
-    @verb(
-        "POST /v1/admin/reembed",
-        writes=True,
-        scope=Scoping.TENANT,
-        answer=answers.Count,
-        reports=True,
-        governs=True,
-    )
+    @verb("POST /v1/admin/reembed", scope=Scoping.TENANT, governs=True)
     def reembed(self, progress: Progress | None = None) -> int:
         """Give every memory vectors of the present embedder, while searches go on.
 
@@ -118,26 +100,14 @@ class Caring(Layer[F]):
         vectors of former embedders are removed.
         """
 
-    @verb(
-        "POST /v1/admin/reindex",
-        writes=True,
-        scope=Scoping.STORE,
-        answer=answers.Count,
-        reports=True,
-    )
+    @verb("POST /v1/admin/reindex", scope=Scoping.STORE)
     def reindex(self, progress: Progress | None = None) -> int:
         """Make the vector index anew from the store, while searches go on.
 
         An index in this process is read again by the next search, and 0 comes back.
         """
 
-    @verb(
-        "POST /v1/admin/compact",
-        writes=True,
-        scope=Scoping.STORE,
-        answer=answers.FreedSpace,
-        lasts=for_long,
-    )
+    @verb("POST /v1/admin/compact", scope=Scoping.STORE, answer=answers.FreedSpace, lasts=for_long)
     def compact(self) -> int:
         """Rewrite the store, so that no byte of what was erased stays in it.
 
@@ -148,7 +118,6 @@ class Caring(Layer[F]):
         local="it writes a file; `rem backup` makes one where the server runs",
         scope=Scoping.STORE,
         answer=answers.Copied,
-        reports=True,
     )
     def backup(
         self,

@@ -101,7 +101,7 @@ class Recalling(Layer[F]):
 
     @verb(
         "POST /v1/search",
-        answer=answers.SearchResult,
+        writes=False,
         example={"query": "Where does Ana live?", "user_id": "alice", "limit": 5},
     )
     def search(
@@ -125,6 +125,7 @@ class Recalling(Layer[F]):
 
     @verb(
         "POST /v1/context",
+        writes=False,
         example={"query": "Where does Ana live?", "user_id": "alice", "max_tokens": 800},
     )
     def context(
@@ -149,7 +150,7 @@ class Recalling(Layer[F]):
         out, the setting) is as if it were not there.
         """
 
-    @verb("POST /v1/search/why-not")
+    @verb("POST /v1/search/why-not", writes=False)
     def why_not(
         self,
         query: Query,
@@ -164,13 +165,13 @@ class Recalling(Layer[F]):
         Which stage of `search(query, **arguments)` dropped this memory, and why.
         """
 
-    @verb("GET /v1/memories/{id}", scope=Scoping.BY_ID)
+    @verb("GET /v1/memories/{id}")
     def get(self, id: Id) -> MemoryRecord:
         """Show a memory, in whatever state it is."""
 
     @verb(
         "POST /v1/memories/find",
-        answer=answers.MemoryList,
+        writes=False,
         command="list",
         example={"user_id": "alice", "kinds": ["episodic"], "limit": 20},
     )
@@ -191,24 +192,21 @@ class Recalling(Layer[F]):
         stay as they are while nobody removes or backdates.
         """
 
-    @verb(
-        "POST /v1/memories/count",
-        answer=answers.Count,
-        example={"user_id": "alice"},
-    )
+    @verb("POST /v1/memories/count", writes=False, example={"user_id": "alice"})
     def count(self, **where: Unpack[Chosen]) -> int:
         """Count memories."""
 
-    @verb("GET /v1/memories/{id}/history", scope=Scoping.BY_ID, answer=answers.History)
+    @verb("GET /v1/memories/{id}/history", answer=answers.History)
     def history(self, id: Id) -> list[Revision]:
         """Show every change of a memory, oldest first, with the values it had before."""
 
-    @verb("GET /v1/memories/{id}/sources", scope=Scoping.BY_ID, answer=answers.MemoryList)
+    @verb("GET /v1/memories/{id}/sources")
     def sources(self, id: Id) -> list[MemoryRecord]:
         """Show what a memory was made of, or stands for since it was merged, by time."""
 
     @verb(
         "POST /v1/similarity",
+        writes=False,
         scope=Scoping.BY_ID,
         answer=answers.Similarity,
         example={"a": "Ana moved to Lisbon", "b": "Ana lives in Portugal now"},

@@ -43,11 +43,9 @@ from remanence.api.verb import (
     Layer,
     MemoryHere,
     Says,
-    Scoping,
     Unset,
     for_long,
     verb,
-    where_erasing,
 )
 from remanence.layers.cleanup import Cleanup
 from remanence.model.erasure import Forgotten, PurgeResult
@@ -129,7 +127,6 @@ class Remembering(Layer[F]):
 
     @verb(
         "POST /v1/memories",
-        writes=True,
         holds=Holds.WRITTEN,
         bare=answers.untouched,
         example={"text": "Ana moved to Lisbon", "user_id": "alice", "importance": 0.8},
@@ -165,8 +162,6 @@ class Remembering(Layer[F]):
 
     @verb(
         "POST /v1/memories/batch",
-        writes=True,
-        answer=answers.MemoryList,
         holds=Holds.WRITTEN,
         bare=answers.all_untouched,
         example={
@@ -185,8 +180,6 @@ class Remembering(Layer[F]):
 
     @verb(
         "POST /v1/messages",
-        writes=True,
-        answer=answers.MemoryList,
         holds=Holds.WRITTEN,
         bare=answers.all_untouched,
         example={
@@ -215,7 +208,7 @@ class Remembering(Layer[F]):
         as `external_id`. Turns without a text, such as bare tool calls, are passed over.
         """
 
-    @verb("PATCH /v1/memories/{id}", writes=True, scope=Scoping.BY_ID)
+    @verb("PATCH /v1/memories/{id}")
     def update(
         self,
         id: Id,
@@ -242,13 +235,12 @@ class Remembering(Layer[F]):
         `metadata` is replaced as a whole. Changing to what it already is does nothing.
         """
 
-    @verb("PUT /v1/memories/{id}/pin", writes=True, scope=Scoping.BY_ID)
+    @verb("PUT /v1/memories/{id}/pin")
     def pin(self, id: Id, pinned: PinPinned = True) -> MemoryRecord:
         """Pin a memory, so that no rule ever forgets it; or unpin it."""
 
     @verb(
         "POST /v1/memories/forget",
-        writes=True,
         answer=answers.ForgetResult,
         destructive=True,
         erases=_erases_many,
@@ -281,7 +273,6 @@ class Remembering(Layer[F]):
 
     @verb(
         "POST /v1/memories/cleanup",
-        writes=True,
         under=Group.CARE,
         listing="memories",
         destructive=True,
@@ -307,12 +298,10 @@ class Remembering(Layer[F]):
 
     @verb(
         "POST /v1/memories/purge",
-        writes=True,
         under=Group.CARE,
         destructive=True,
         governs=True,
         holds=Holds.FIGURES,
-        erases=where_erasing,
         lasts=for_long,
     )
     def purge(
@@ -342,7 +331,7 @@ class Remembering(Layer[F]):
     def timezone(self, *, user_id: UserId = None) -> str:
         """Say in which time zone a user's days, and words like "yesterday", are meant."""
 
-    @verb("POST /v1/set-timezone", writes=True, under=Group.CARE, answer=answers.Zone)
+    @verb("POST /v1/set-timezone", under=Group.CARE, answer=answers.Zone)
     def set_timezone(self, timezone: Timezone = None, *, user_id: SetTimezoneUserId) -> str:
         """Give a user a time zone of their own, or take it away.
 

@@ -59,7 +59,6 @@ class Sessions(Layer[F]):
 
     @verb(
         "POST /v1/sessions",
-        writes=True,
         holds=Holds.WRITTEN,
         example={"session_id": "trip", "user_id": "alice", "data": {"mood": "hurried"}},
     )
@@ -79,7 +78,7 @@ class Sessions(Layer[F]):
         believe is left as it is (`InvalidInput`): if the clock is right, `erase` it first.
         """
 
-    @verb("POST /v1/sessions/get", writes=True)
+    @verb("POST /v1/sessions/get")
     def get(self, session_id: SessionId, *, user_id: UserId = None) -> Session:
         """Show a session; it lives on.
 
@@ -89,7 +88,7 @@ class Sessions(Layer[F]):
         not prolong it.
         """
 
-    @verb("POST /v1/sessions/update", writes=True)
+    @verb("POST /v1/sessions/update")
     def update(
         self,
         session_id: SessionId,
@@ -106,17 +105,11 @@ class Sessions(Layer[F]):
         the data is still of that version; also `Conflict` when the session has ended.
         """
 
-    @verb("POST /v1/sessions/end", writes=True)
+    @verb("POST /v1/sessions/end")
     def end(self, session_id: SessionId, *, user_id: UserId = None) -> Session:
         """End a session; one that has ended stays as it is."""
 
-    @verb(
-        "POST /v1/sessions/erase",
-        writes=True,
-        answer=answers.Acknowledgement,
-        destructive=True,
-        erases=always,
-    )
+    @verb("POST /v1/sessions/erase", destructive=True, erases=always)
     def erase(self, session_id: SessionId, *, user_id: UserId = None) -> bool:
         """Remove a session for good; its messages stay."""
 
@@ -135,7 +128,7 @@ class Sessions(Layer[F]):
         known to within 1 % of the time to live.
         """
 
-    @verb("GET /v1/sessions/recent", answer=answers.MemoryList)
+    @verb("GET /v1/sessions/recent")
     def recent(
         self, session_id: SessionId, *, user_id: UserId = None, limit: Limit = 100
     ) -> list[MemoryRecord]:
@@ -144,13 +137,7 @@ class Sessions(Layer[F]):
         They are there whether or not the session itself was created or still lives.
         """
 
-    @verb(
-        "POST /v1/sessions/cleanup",
-        writes=True,
-        scope=Scoping.TENANT,
-        answer=answers.Count,
-        erases=where_dated,
-    )
+    @verb("POST /v1/sessions/cleanup", scope=Scoping.TENANT, erases=where_dated)
     def cleanup(self, *, now: Now = None) -> int:
         """Remove the sessions whose time has run out.
 
@@ -180,7 +167,6 @@ class Working(Layer[F]):
 
     @verb(
         "POST /v1/working/set",
-        writes=True,
         holds=Holds.WRITTEN,
         example={
             "session_id": "trip",
@@ -227,25 +213,19 @@ class Working(Layer[F]):
     def items(self, *, session_id: OfSession, user_id: UserId = None) -> list[WorkingItem]:
         """List what is kept for a session, by key."""
 
-    @verb("POST /v1/working/remove", writes=True, answer=answers.Acknowledgement)
+    @verb("POST /v1/working/remove")
     def remove(self, key: Key, *, session_id: OfSession, user_id: UserId = None) -> bool:
         """Let go of a value."""
 
-    @verb("POST /v1/working/clear", writes=True, answer=answers.Count, erases=always)
+    @verb("POST /v1/working/clear", erases=always)
     def clear(self, *, session_id: OfSession, user_id: UserId = None) -> int:
         """Let go of all values of a session."""
 
-    @verb(
-        "POST /v1/working/cleanup",
-        writes=True,
-        scope=Scoping.TENANT,
-        answer=answers.Count,
-        erases=where_dated,
-    )
+    @verb("POST /v1/working/cleanup", scope=Scoping.TENANT, erases=where_dated)
     def cleanup(self, *, now: Now = None) -> int:
         """Remove the values whose time has run out."""
 
-    @verb("POST /v1/working/promote", writes=True)
+    @verb("POST /v1/working/promote")
     def promote(
         self,
         key: Key,

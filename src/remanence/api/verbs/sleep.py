@@ -182,9 +182,7 @@ class Sleep(Layer[F]):
 
     @verb(
         "POST /v1/sleep/runs",
-        writes=True,
         answer=Runs,
-        reports=True,
         erases=_erases,
         example={"steps": ["merge"], "user_id": "alice"},
     )
@@ -209,7 +207,7 @@ class Sleep(Layer[F]):
         run out go at the end, by the clock, however late `now` is.
         """
 
-    @verb("GET /v1/sleep/plan", answer=NightPlan, reports=True)
+    @verb("GET /v1/sleep/plan", answer=NightPlan)
     def plan(
         self,
         steps: Steps = None,
@@ -228,17 +226,11 @@ class Sleep(Layer[F]):
     ) -> list[Run]:
         """List runs, the latest first."""
 
-    @verb("GET /v1/sleep/runs/{id}", scope=Scoping.BY_ID, answer=RunDetail)
+    @verb("GET /v1/sleep/runs/{id}", answer=RunDetail)
     def show(self, id: Id) -> RunShown:
         """Show a run with all it changed."""
 
-    @verb(
-        "POST /v1/sleep/runs/{id}/undo",
-        writes=True,
-        scope=Scoping.BY_ID,
-        holds=Holds.FIGURES,
-        lasts=for_long,
-    )
+    @verb("POST /v1/sleep/runs/{id}/undo", holds=Holds.FIGURES, lasts=for_long)
     def undo(self, id: Id) -> Run:
         """Take a run back: what nobody has changed since is as it was.
 
@@ -248,12 +240,7 @@ class Sleep(Layer[F]):
         """
 
     @verb(
-        "POST /v1/sleep/undo-night",
-        writes=True,
-        scope=Scoping.TENANT,
-        answer=Runs,
-        governs=True,
-        lasts=for_long,
+        "POST /v1/sleep/undo-night", scope=Scoping.TENANT, answer=Runs, governs=True, lasts=for_long
     )
     def undo_night(self) -> list[Run]:
         """Take back the whole last night.
@@ -263,14 +250,14 @@ class Sleep(Layer[F]):
         A night is what one call of `run` did: steps in their order.
         """
 
-    @verb("POST /v1/sleep/runs/{id}/cancel", writes=True, scope=Scoping.BY_ID, holds=Holds.FIGURES)
+    @verb("POST /v1/sleep/runs/{id}/cancel", holds=Holds.FIGURES)
     def cancel(self, id: Id) -> Run:
         """Stop a run before its next batch; what was done stays, and can be undone.
 
         Undoing goes on to its end, unless it was cut off: then the run counts as cancelled.
         """
 
-    @verb("POST /v1/sleep/resume", writes=True, scope=Scoping.TENANT, answer=Runs, lasts=for_long)
+    @verb("POST /v1/sleep/resume", scope=Scoping.TENANT, answer=Runs, lasts=for_long)
     def resume(self) -> list[Run]:
         """Go on with runs that were cut off."""
 
@@ -286,9 +273,7 @@ class Sleep(Layer[F]):
     ) -> Forecast:
         """Say what would be forgotten, when and why."""
 
-    @verb(
-        local="it writes a file; `sleep.forecast` gives the figures", answer=answers.Acknowledgement
-    )
+    @verb(local="it writes a file; `sleep.forecast` gives the figures")
     def plot(
         self,
         path: PlotPath,
@@ -328,7 +313,7 @@ class Schedules(Layer[F]):
     def get(self, name: Name) -> ScheduleState:
         """Show a schedule."""
 
-    @verb("PUT /v1/schedules", writes=True, scope=Scoping.TENANT, governs=True, holds=Holds.WRITTEN)
+    @verb("PUT /v1/schedules", scope=Scoping.TENANT, governs=True, holds=Holds.WRITTEN)
     def set(
         self,
         name: Name,
@@ -350,22 +335,10 @@ class Schedules(Layer[F]):
         is not made up for; a run under way goes on.
         """
 
-    @verb(
-        "DELETE /v1/schedules",
-        writes=True,
-        scope=Scoping.TENANT,
-        answer=answers.Acknowledgement,
-        governs=True,
-    )
+    @verb("DELETE /v1/schedules", scope=Scoping.TENANT, governs=True)
     def remove(self, name: Name) -> None:
         """Take a schedule away; a default one comes back with `reset`."""
 
-    @verb(
-        "POST /v1/schedules/reset",
-        writes=True,
-        scope=Scoping.TENANT,
-        answer=ScheduleList,
-        governs=True,
-    )
+    @verb("POST /v1/schedules/reset", scope=Scoping.TENANT, answer=ScheduleList, governs=True)
     def reset(self) -> Sequence[ScheduleState]:
         """Go back to the default schedules, beginning now; others are removed."""

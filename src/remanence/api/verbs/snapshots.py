@@ -39,7 +39,6 @@ class Snapshots(Layer[F]):
 
     @verb(
         "POST /v1/snapshots",
-        writes=True,
         holds=Holds.WRITTEN,
         lasts=for_long,
         example={"name": "before the trip", "user_id": "alice"},
@@ -73,7 +72,7 @@ class Snapshots(Layer[F]):
     def diff(self, name: Name, other: Other = None, *, user_id: UserId = None) -> SnapshotDiff:
         """Compare a snapshot with another, or with the present."""
 
-    @verb("POST /v1/snapshots/restore", writes=True, destructive=True, governs=True, lasts=for_long)
+    @verb("POST /v1/snapshots/restore", destructive=True, governs=True, lasts=for_long)
     def restore(
         self, name: Name, *, user_id: UserId = None, dry_run: DryRun = False, actor: By = None
     ) -> Restored:
@@ -85,7 +84,7 @@ class Snapshots(Layer[F]):
         version, sessions their values. After an interruption, call it again.
         """
 
-    @verb("DELETE /v1/snapshots", writes=True, answer=answers.Acknowledgement, erases=always)
+    @verb("DELETE /v1/snapshots", erases=always)
     def delete(self, name: Name, *, user_id: UserId = None) -> None:
         """Drop a snapshot; the memories stay."""
 
@@ -128,10 +127,10 @@ class Erasures(Layer[F]):
     def list(self, *, limit: ExamplesLimit = 100, offset: Offset = 0) -> builtins.list[Erasure]:
         """List the receipts of erasures, the latest first; those cut off come before all."""
 
-    @verb("GET /v1/erasures/{id}", scope=Scoping.BY_ID, holds=Holds.FIGURES)
+    @verb("GET /v1/erasures/{id}", holds=Holds.FIGURES)
     def get(self, id: Id) -> Erasure:
         """Show the receipt of an erasure; `NotFound` if there is none."""
 
-    @verb("POST /v1/erasures/verify", scope=Scoping.TENANT, answer=ReceiptCheck)
+    @verb("POST /v1/erasures/verify", writes=False, scope=Scoping.TENANT, answer=ReceiptCheck)
     def verify(self, receipt: Receipt) -> bool:
         """Say whether this store, or one it was restored from, gave exactly this receipt."""
