@@ -22,7 +22,7 @@ from remanence.model.session import ttl_of
 from remanence.model.session import value_of as working_value
 from remanence.model.validation import MAX_INTEGER
 from remanence.model.zones import zone_of
-from remanence.tools.transfer.lines import Line, LineType, label, maybe, moment, whole, word
+from remanence.tools.transfer.lines import Line, LineType, word
 
 Value = Mapping[str, Any]
 
@@ -160,24 +160,13 @@ DOCUMENT = LineType(
     model=Document,
     own=("address",),
     beside=PLACE,
-    readers={
-        **dict.fromkeys(("created_at", "updated_at"), moment),
-        "value": _json,
-        "version": whole,
-        "expires_at": maybe(moment),
-    },
+    readers={"value": _json},
 )
 EDITION = LineType(
     name="edition",
     model=Edition,
     beside=("shelf", "name"),
-    readers={
-        **dict.fromkeys(("author", "reason"), label),
-        "version": whole,
-        "verb": word,
-        "at": moment,
-        "value": _json,
-    },
+    readers={"verb": word, "value": _json},
 )
 
 
