@@ -111,18 +111,23 @@ class Tool:
 def tool(*uses: str, **terms: Any) -> Callable[[Callable[..., Any]], Tool]:
     """Declare a tool by a function: its name, its words, what it takes after a desk, its answer.
 
-    It gets the arguments that were given at all. `terms` are the other fields of a `Tool`.
+    It gets the arguments that were given at all. The visitor's scope stands in for those of its
+    names, and an id for a memory's. `terms` are the other fields of a `Tool`.
     """
 
     def declare(run: Callable[..., Any]) -> Tool:
         signature = signature_of(run)
+        taken = parameters_of(signature)
+        names = [each.name for each in taken]
         return Tool(
             name=run.__name__,
             about=" ".join((run.__doc__ or "").split()),
-            asked=request_of(run.__name__, parameters_of(signature), run.__module__),
+            asked=request_of(run.__name__, taken, run.__module__),
             answer=signature.return_annotation,
             run=lambda desk, asked: run(desk, **given(asked)),
             uses=uses,
+            fills=tuple(name for name in HEADERS if name in names),
+            also={"id": "memory_id"} if "memory_id" in names else {},
             **terms,
         )
 

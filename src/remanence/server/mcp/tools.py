@@ -26,9 +26,7 @@ from remanence.server.mcp.answers import MOST_HITS, MOST_LISTED
 from remanence.server.mcp.graph import GRAPH_TOOLS
 from remanence.server.mcp.tool import Tool, given, tool
 
-ID_TOO, MEMORY_ID_TOO = {"id": "memory_id"}, {"memory_id": "id"}
-OWNER = ("user_id", "agent_id")
-PLACE = (*OWNER, "session_id")
+MEMORY_ID_TOO = {"memory_id": "id"}
 WHOSE = "the user it is about; leave it out for what belongs to no user in particular"
 FOR_ONE = "the agent it belongs to, if it is for one agent only"
 TIME = "ISO 8601 with a time zone, such as 2026-05-01T09:30:00Z"
@@ -172,7 +170,7 @@ class Message:
 Turns = Annotated[tuple[Message, ...], Says("the turns, oldest first")]
 
 
-@tool("add", fills=PLACE, words=lambda memory: f"Remembered as {memory.id}.")
+@tool("add", words=lambda memory: f"Remembered as {memory.id}.")
 def add_memory(
     desk: Desk, text: Text, kind: NewKind = Kind.EPISODIC, **more: Unpack[Added]
 ) -> answers.Remembered:
@@ -182,7 +180,7 @@ def add_memory(
     return answers.remembered(desk.do("add", text=text, kind=kind, **more))
 
 
-@tool("search", fills=OWNER, words=answers.hits)
+@tool("search", words=answers.hits)
 def search_memories(
     desk: Desk, query: Query, limit: FewHits = 10, **which: Unpack[Which]
 ) -> answers.Search:
@@ -195,7 +193,7 @@ def search_memories(
     return answers.Search(memories=shown, degraded=found.degraded)
 
 
-@tool("find", fills=OWNER, words=answers.listed)
+@tool("find", words=answers.listed)
 def get_memories(
     desk: Desk, limit: FewListed = 20, offset: Offset = 0, **which: Unpack[Which]
 ) -> answers.Page:
@@ -206,20 +204,20 @@ def get_memories(
     return answers.page(found, limit, offset)
 
 
-@tool("get", also=ID_TOO, words=answers.whole)
+@tool("get", words=answers.whole)
 def get_memory(desk: Desk, memory_id: MemoryId) -> answers.Remembered:
     """Show one memory whole, by its id."""
     return answers.remembered(desk.do("get", id=memory_id))
 
 
-@tool("update", also=ID_TOO, repeats=True, words=lambda memory: f"Changed {memory.id}.")
+@tool("update", repeats=True, words=lambda memory: f"Changed {memory.id}.")
 def update_memory(desk: Desk, memory_id: MemoryId, **new: Unpack[Changed]) -> answers.Remembered:
     """Correct or complete a memory. Its old values stay in its history. What is left out stays as
     it is."""
     return answers.remembered(desk.do("update", id=memory_id, **new))
 
 
-@tool("forget", also=ID_TOO, repeats=True, words=answers.gone)
+@tool("forget", repeats=True, words=answers.gone)
 def delete_memory(
     desk: Desk, memory_id: MemoryId, erase: Erase = False, reason: WhyGone = None
 ) -> answers.Deleted:
@@ -230,7 +228,7 @@ def delete_memory(
     return answers.Deleted(id=memory_id, erased=done.erased, receipt=receipt)
 
 
-@tool("context", fills=PLACE, words=lambda told: told.text or "Nothing is known about this yet.")
+@tool("context", words=lambda told: told.text or "Nothing is known about this yet.")
 def get_context(
     desk: Desk, query: Asked = None, max_tokens: MaxTokens = 1500, **whose: Unpack[Prompted]
 ) -> answers.Prompt:
@@ -242,7 +240,6 @@ def get_context(
 
 @tool(
     "conversations.append",
-    fills=PLACE,
     words=lambda kept: f"Kept {len(kept.ids)} turns of the conversation {kept.session_id}.",
 )
 def add_conversation(
