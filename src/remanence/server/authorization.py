@@ -100,35 +100,29 @@ TOLD = (
 )
 
 
+@dataclass(eq=False)
 class Door:
     """Runs operations for callers."""
 
-    def __init__(
-        self,
-        tenants: Tenants,
-        *,
-        recorder: Audit | None = None,
-        redact: Redact | None = None,
-        watch: Callable[[str, float, BaseException | None], None] | None = None,
-        once: Once | None = None,
-        office: Office | None = None,
-    ) -> None:
-        self.once = once
-        self._office = office
-        self._tenants = tenants
-        self._min_trust = tenants.memory.settings.min_trust
-        self._recorder = recorder
-        self._redact = redact
-        self._watch = watch
-        self._refused: dict[tuple[str, str, str], float] = {}
+    tenants: Tenants
+    recorder: Audit | None = None
+    redact: Redact | None = None
+    watch: Callable[[str, float, BaseException | None], None] | None = None
+    once: Once | None = None
+    office: Office | None = None
+    _refused: dict[tuple[str, str, str], float] = field(default_factory=dict, init=False)
+    _min_trust: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        self._min_trust = self.tenants.memory.settings.min_trust
 
     def memory(self, caller: Caller) -> Memory:
         """The caller's memory, for what is not an operation; whoever takes it asks `authorise`."""
-        return self._tenants.of(caller.tenant)
+        return self.tenants.of(caller.tenant)
 
     def intake(self, caller: Caller) -> Intake:
         """What becomes of the lines of the caller's import."""
-        return Intake(caller, self._redact)
+        return Intake(caller, self.redact)
 
     def perform(
         self,
@@ -144,7 +138,7 @@ class Door:
         try:
             authorise(caller, operation)
             check_request(operation, request)
-            memory = self._tenants.of(caller.tenant)
+            memory = self.tenants.of(caller.tenant)
             if rule.trusts and self._min_trust:
                 request = trusting(caller, request, self._min_trust)
             if rule.inspects:
@@ -165,8 +159,8 @@ class Door:
                 self.refused(caller, operation, request)
             raise
         finally:
-            if self._watch is not None:
-                self._watch(rule.name, time.perf_counter() - started, failed)
+            if self.watch is not None:
+                self.watch(rule.name, time.perf_counter() - started, failed)
 
     def check(self, caller: Caller, operation: AnyVerb, request: Any) -> None:
         """Refuse at once what would be refused when it is performed, as far as that is known."""
@@ -176,9 +170,9 @@ class Door:
 
     def _account(self, caller: Caller, deed: str, request: Any) -> None:
         """Have it written down before it is done."""
-        if self._recorder is not None and not getattr(request, "dry_run", False):
+        if self.recorder is not None and not getattr(request, "dry_run", False):
             with unlimited():
-                self._recorder.record(caller, deed, told_of(request))
+                self.recorder.record(caller, deed, told_of(request))
 
     def _at_length(
         self,
@@ -190,10 +184,10 @@ class Door:
     ) -> Any:
         """What lasts is a job, by whatever way it came; what erases takes kept answers along."""
         with ExitStack() as stack:
-            if operation.takes_long(request) and self._office is None:
+            if operation.takes_long(request) and self.office is None:
                 stack.enter_context(within(Deadline()))
-            elif operation.takes_long(request) and self._office is not None:
-                job = stack.enter_context(self._office.at_work(caller, Work.of(operation)))
+            elif operation.takes_long(request) and self.office is not None:
+                job = stack.enter_context(self.office.at_work(caller, Work.of(operation)))
                 progress = both(progress, job.report)
             erases = operation.verb == "erase" or getattr(request, "erase", False)
             if self.once is not None and erases:
@@ -206,22 +200,22 @@ class Door:
             once.forget(tenant)
 
     def _redacted(self, name: str, request: Any) -> Any:
-        if self._redact is None:
+        if self.redact is None:
             return request
         given = {each.name: getattr(request, each.name) for each in fields(request)}
-        return replace(request, **redacted(name, given, self._redact))
+        return replace(request, **redacted(name, given, self.redact))
 
     def refused(self, caller: Caller, operation: AnyVerb, request: Any = None) -> None:
         """Write down a grave deed that was refused; a log that fails does not let anybody in."""
         kind, now = (caller.tenant, caller.name, operation.name), time.monotonic()
-        if self._recorder is None or now - self._refused.get(kind, -EVERY_S) < EVERY_S:
+        if self.recorder is None or now - self._refused.get(kind, -EVERY_S) < EVERY_S:
             return
         if len(self._refused) >= HELD:
             self._refused.clear()
         self._refused[kind] = now
         with suppress(RemanenceError):
             about = {"operation": operation.name, **told_of(request)}
-            self._recorder.record(caller, REFUSED, about)
+            self.recorder.record(caller, REFUSED, about)
 
 
 def told_of(request: Any) -> dict[str, Any]:
