@@ -333,22 +333,16 @@ def allowed_origins(settings: Settings) -> frozenset[str]:
 def _wrong_host(host: str) -> problems.Refusal:
     called = f"the name {host}" if host and len(host) <= _LONGEST_NAME else "that name"
     return problems.Refusal(
-        "host",
-        type="wrong-host",
-        title="Wrong host",
-        status=421,
-        detail=f"This server does not go by {called}; if it should, put the name into the setting "
+        "wrong-host",
+        f"This server does not go by {called}; if it should, put the name into the setting "
         "`hosts` (REMANENCE_HOSTS).",
     )
 
 
 def _wrong_origin() -> problems.Refusal:
     return problems.Refusal(
-        "origin",
-        type="wrong-origin",
-        title="Pages of another origin may not call this server",
-        status=403,
-        detail="If the page that asked may call this server, put its origin into the setting "
+        "wrong-origin",
+        "If the page that asked may call this server, put its origin into the setting "
         "`origins` (REMANENCE_ORIGINS).",
     )
 
