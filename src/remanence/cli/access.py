@@ -34,8 +34,7 @@ Prefix = Annotated[
     str, typer.Argument(metavar="PREFIX", help="the eight letters after `rem_`, or the key")
 ]
 Scopes = Annotated[
-    list[str],
-    typer.Option(help="what it allows: read, write, erase or admin; repeat it"),
+    list[str], typer.Option(help="what it allows: read, write, erase or admin; repeat it")
 ]
 Trust = Annotated[float, typer.Option(min=0, max=1, help="how far what it writes is trusted")]
 Quarantine = Annotated[

@@ -172,11 +172,7 @@ def copy(
 
 
 def _copied(
-    stores: tuple[Store, Store],
-    tenant: str | None,
-    overwrite: bool,
-    dry_run: bool,
-    no_verify: bool,
+    stores: tuple[Store, Store], tenant: str | None, overwrite: bool, dry_run: bool, no_verify: bool
 ) -> tuple[CopyCounts, Comparison | None]:
     """What was copied, and how both compare where that is wanted."""
     from remanence.tools.transfer.store_copy import copy_store

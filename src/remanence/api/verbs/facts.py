@@ -29,15 +29,7 @@ from remanence.api.parameters import (
     ValidTo,
     choice,
 )
-from remanence.api.verb import (
-    F,
-    Group,
-    Holds,
-    Layer,
-    Says,
-    Scoping,
-    verb,
-)
+from remanence.api.verb import F, Group, Holds, Layer, Says, Scoping, verb
 from remanence.language.english.extraction.statement import NamedEntity, Reading, Statement
 from remanence.model.knowledge import Fact, Standing
 from remanence.model.progress import Progress

@@ -57,12 +57,7 @@ class Linking(Layer[F]):
 
     @verb("GET /v1/memories/{id}/related", answer=answers.Neighbours)
     def related(
-        self,
-        id: Id,
-        *,
-        type: LinkType = None,
-        direction: Direction = "both",
-        limit: Limit = 100,
+        self, id: Id, *, type: LinkType = None, direction: Direction = "both", limit: Limit = 100
     ) -> list[Related]:
         """Show the active memories linked with one, strongest first.
 

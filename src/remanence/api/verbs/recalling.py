@@ -58,11 +58,7 @@ TimeWeight = Annotated[
 ]
 Diversity = Annotated[float, Says("0 to 1: how much near repetitions give way", bounds=SHARE)]
 ContextQuery = Annotated[
-    str | None,
-    Says(
-        "what is asked; else the last thing the user said",
-        bounds=QUERY,
-    ),
+    str | None, Says("what is asked; else the last thing the user said", bounds=QUERY)
 ]
 MaxTokens = Annotated[int, Says("so many tokens at most", "-n", bounds=SIZE)]
 ContextRecall = Annotated[bool, Says("search the memories too")]

@@ -21,17 +21,7 @@ from remanence.api.parameters import (
     UserId,
     Version,
 )
-from remanence.api.verb import (
-    F,
-    Group,
-    Holds,
-    Layer,
-    Says,
-    Scoping,
-    always,
-    verb,
-    where_dated,
-)
+from remanence.api.verb import F, Group, Holds, Layer, Says, Scoping, always, verb, where_dated
 from remanence.layers.working import _Required
 from remanence.model.memory import Json, Kind, MemoryRecord
 from remanence.model.session import Session, WorkingItem

@@ -48,11 +48,7 @@ class Audit:
     """The logs of a store. Thread-safe; any number of processes append to one chain."""
 
     def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        *,
-        monotonic: Callable[[], float] = time.monotonic,
+        self, store: Store, clock: Clock, *, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         self._store = store
         self._clock = clock

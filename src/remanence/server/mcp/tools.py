@@ -60,8 +60,7 @@ OneAgent = Annotated[
 ]
 SessionId = Annotated[str | None, Says("the conversation it belongs to", bounds=NAME)]
 Query = Annotated[
-    str,
-    Says("a question or what to look for, in plain words; names and dates help", bounds=QUERY),
+    str, Says("a question or what to look for, in plain words; names and dates help", bounds=QUERY)
 ]
 # Narrower bounds than the memory's own: a model reads all of it.
 FewHits = Annotated[

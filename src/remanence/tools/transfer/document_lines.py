@@ -156,17 +156,10 @@ def _json(what: str, value: Any, most: int) -> Value:
 
 PLACE = ("shelf", "name", "user_id", "agent_id", "session_id")
 DOCUMENT = LineType(
-    name="document",
-    model=Document,
-    own=("address",),
-    beside=PLACE,
-    readers={"value": _json},
+    name="document", model=Document, own=("address",), beside=PLACE, readers={"value": _json}
 )
 EDITION = LineType(
-    name="edition",
-    model=Edition,
-    beside=("shelf", "name"),
-    readers={"verb": word, "value": _json},
+    name="edition", model=Edition, beside=("shelf", "name"), readers={"verb": word, "value": _json}
 )
 
 

@@ -269,9 +269,7 @@ CLAIM = LineType(
     },
 )
 MENTION = LineType(
-    name="mention",
-    model=Mention,
-    readers={"entity": _id, "memory": _id, "session_id": _name},
+    name="mention", model=Mention, readers={"entity": _id, "memory": _id, "session_id": _name}
 )
 
 
