@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, make_dataclass, replace
 from pathlib import Path
 from types import GenericAlias
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from remanence.api.verb import ANSWERS, Holds, MemoryHere
 from remanence.errors import Conflict
@@ -18,6 +18,14 @@ from remanence.model.erasure import Erasure
 from remanence.model.hit import Hit, Hits, Understanding
 from remanence.model.memory import Json, MemoryRecord, Related, Revision
 from remanence.model.stats import Finding
+
+T = TypeVar("T")
+
+
+def picked(kind: type[T], source: Any, **more: Any) -> T:
+    """An answer of this type: its fields as the source has them, but for those given."""
+    names = (each.name for each in fields(kind) if each.name not in more)  # type: ignore[arg-type]
+    return kind(**{name: getattr(source, name) for name in names}, **more)
 
 
 class Wrapped:
@@ -30,10 +38,10 @@ class Wrapped:
     @classmethod
     def of(cls, value: Any, request: Any, memory: MemoryHere) -> Self:
         """What the verb gave for a request, as an answer."""
-        names = [each.name for each in fields(cls)]  # type: ignore[arg-type]
-        if len(names) > 1:
-            return cls(**{name: getattr(value, name) for name in names})
-        return cls(**{names[0]: tuple(value) if isinstance(value, list) else value})
+        first, *others = fields(cls)  # type: ignore[arg-type]
+        if others:
+            return picked(cls, value)
+        return cls(**{first.name: tuple(value) if isinstance(value, list) else value})
 
     def taken(self) -> Any:
         """What the verb gave."""

@@ -130,20 +130,11 @@ class Adapters(answers.Wrapped):
 
     @classmethod
     def of(cls, value: Sequence[TunedAdapter], request: Any, memory: MemoryHere) -> Self:
-        return cls(
-            adapters=tuple(
-                Tuned(
-                    folder=one.folder,
-                    state=one.state.value,
-                    base=one.base,
-                    memories=len(one.memories),
-                    examples=len(one.learnt),
-                    user_id=one.user_id,
-                    updated_at=one.updated_at,
-                )
-                for one in value
-            )
-        )
+        def tuned(one: TunedAdapter) -> Tuned:
+            sizes = {"memories": len(one.memories), "examples": len(one.learnt)}
+            return answers.picked(Tuned, one, state=one.state.value, **sizes)
+
+        return cls(adapters=tuple(map(tuned, value)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

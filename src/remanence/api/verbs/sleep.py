@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -36,7 +36,6 @@ PlotPath = Annotated[str | Path, Says("a .svg or .png file", wire=Path)]
 MOST_DEEDS = 100  # of a step that are told one by one
 MOST_ABOUT = 5  # memories of a deed whose beginnings are shown
 EXCERPT = 72
-_CHANGED = fields(RunChanged)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,14 +99,14 @@ class RunDetail(answers.Wrapped):
     def of(cls, value: RunShown, request: Any, memory: MemoryHere) -> Self:
         texts = _texts(memory, (change.id for change in value.changes))
         changes = (
-            RunChange(**asdict(one), excerpt=_beginning(texts.get(one.id, "")))
+            answers.picked(RunChange, one, excerpt=_beginning(texts.get(one.id, "")))
             for one in value.changes
         )
         return cls(run=value.run, changes=tuple(changes))
 
     def taken(self) -> RunShown:
-        told = ({each.name: getattr(one, each.name) for each in _CHANGED} for one in self.changes)
-        return RunShown(run=self.run, changes=tuple(RunChanged(**one) for one in told))
+        changes = tuple(answers.picked(RunChanged, one) for one in self.changes)
+        return RunShown(run=self.run, changes=changes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,15 +130,8 @@ def _texts(memory: MemoryHere, ids: Iterable[str]) -> dict[str, str]:
 
 def foreseen(plan: Plan, texts: Mapping[str, str]) -> StepPlan:
     """A plan as it is told; `texts` are those of the memories it is about."""
-    return StepPlan(
-        step=plan.step,
-        looked_at=plan.looked_at,
-        decided=len(plan.deeds),
-        takes=plan.takes,
-        first=tuple(_decision(deed, texts) for deed in plan.deeds[:MOST_DEEDS]),
-        notes=plan.notes,
-        alarm=plan.alarm,
-    )
+    first = tuple(_decision(deed, texts) for deed in plan.deeds[:MOST_DEEDS])
+    return answers.picked(StepPlan, plan, decided=len(plan.deeds), first=first)
 
 
 def shown_of(plan: Plan) -> Sequence[str]:
@@ -151,15 +143,9 @@ def _decision(deed: Deed, texts: Mapping[str, str]) -> Decision:
     new = {one.record.id: one.record.text for one in deed.actions if isinstance(one, Insert)}
     about = tuple(id for id in deed.about if id not in new)
     known = (texts[id] for id in about[:MOST_ABOUT] if id in texts)
-    merges = deed.what == "merge"
-    return Decision(
-        what=deed.what,
-        why=deed.why,
-        about=about,
-        excerpts=tuple(map(_beginning, known)),
-        writes=tuple(new.values()),
-        keeps=deed.about[0] if merges else None,
-    )
+    told = {"about": about, "excerpts": tuple(map(_beginning, known))}
+    keeps = deed.about[0] if deed.what == "merge" else None
+    return answers.picked(Decision, deed, **told, writes=tuple(new.values()), keeps=keeps)
 
 
 def _beginning(text: str) -> str:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any
 
-from remanence.api.answers import MemoryList
+from remanence.api.answers import MemoryList, picked
 from remanence.language.fences import Fence, fenced, low_trust
 from remanence.model.hit import Hit
 from remanence.model.memory import Kind, MemoryRecord, State
 
-T = TypeVar("T")
 MOST_HITS = 50
 MOST_LISTED = 100
 _REASONS = 3  # signals that explain a hit; the rest is noise to a model
@@ -118,12 +117,6 @@ def page(found: MemoryList, limit: int, offset: int) -> Page:
     shown = found.memories[:limit]
     more = offset + limit if len(found.memories) > limit else None
     return Page(memories=tuple(line(each) for each in shown), next_offset=more)
-
-
-def picked(kind: type[T], source: Any, **more: Any) -> T:
-    """An answer of this type: its fields as the source has them, but for those given."""
-    names = (each.name for each in fields(kind) if each.name not in more)  # type: ignore[arg-type]
-    return kind(**{name: getattr(source, name) for name in names}, **more)
 
 
 def _marked(record: MemoryRecord, text: str) -> str:

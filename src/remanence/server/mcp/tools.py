@@ -11,6 +11,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Annotated, Any, TypedDict, Unpack
 
+from remanence.api.answers import picked
 from remanence.api.parameters import KEYS, LABEL, NAME, OFFSET, QUERY, SHARE, SIZE, TEXT, parameter
 from remanence.api.rendering import dumped
 from remanence.api.schema import required
@@ -234,7 +235,7 @@ def get_context(
     """Get what is worth knowing before you answer, ready to read: core memory, the conversation so
     far, known facts and the memories that fit, within a number of tokens."""
     made = desk.do("context", query=query, max_tokens=max_tokens, **whose)
-    return answers.picked(answers.Prompt, made)
+    return picked(answers.Prompt, made)
 
 
 @tool(
