@@ -35,6 +35,9 @@ class Wrapped:
     listing: ClassVar[str | None] = None  # the field that is a list of what was asked for
     holds: ClassVar[Holds] = Holds.STORED
 
+    def __init_subclass__(cls, listing: str | None = None, holds: Holds | None = None) -> None:
+        cls.listing, cls.holds = listing or cls.listing, holds or cls.holds
+
     @classmethod
     def of(cls, value: Any, request: Any, memory: MemoryHere) -> Self:
         """What the verb gave for a request, as an answer."""
@@ -77,18 +80,16 @@ TextAnswer = wrapped("TextAnswer", "A text.", text=str)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryList(Wrapped):
+class MemoryList(Wrapped, listing="memories"):
     """Several memories."""
 
-    listing = "memories"
     memories: tuple[MemoryRecord, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SearchResult(Wrapped):
+class SearchResult(Wrapped, listing="hits"):
     """Hits, best first; what was read out of the question; parts that could not take part."""
 
-    listing = "hits"
     hits: tuple[Hit, ...]
     understood: Understanding
     degraded: tuple[str, ...]
@@ -102,13 +103,12 @@ class SearchResult(Wrapped):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ForgetResult(Wrapped):
+class ForgetResult(Wrapped, listing="memories"):
     """What was forgotten, or would be (`dry_run`). What was erased has a receipt.
 
     `ids` are those of `memories`, which stay out where the caller may not read.
     """
 
-    listing = "memories"
     dry_run: bool
     erased: bool
     memories: tuple[MemoryRecord, ...]
@@ -130,10 +130,9 @@ class ForgetResult(Wrapped):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FeedbackGiven(Wrapped):
+class FeedbackGiven(Wrapped, holds=Holds.FIGURES):
     """The feedback as it was kept."""
 
-    holds = Holds.FIGURES
     id: str
     useful: bool
 
@@ -146,11 +145,9 @@ class FeedbackGiven(Wrapped):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Examination(Wrapped):
+class Examination(Wrapped, listing="findings", holds=Holds.FIGURES):
     """What `doctor` looked at; `healthy` when nothing wrong is left."""
 
-    listing = "findings"
-    holds = Holds.FIGURES
     healthy: bool
     findings: tuple[Finding, ...]
 
@@ -164,10 +161,9 @@ class Examination(Wrapped):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Copied(Wrapped):
+class Copied(Wrapped, holds=Holds.FIGURES):
     """Where the copy lies and how large it is."""
 
-    holds = Holds.FIGURES
     path: Path
     bytes: int
 
@@ -177,10 +173,9 @@ class Copied(Wrapped):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Acknowledgement(Wrapped):
+class Acknowledgement(Wrapped, holds=Holds.FIGURES):
     """Whether there was anything to do."""
 
-    holds = Holds.FIGURES
     done: bool
 
     @classmethod

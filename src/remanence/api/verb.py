@@ -13,7 +13,6 @@ from types import MethodType, NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
     Any,
-    ClassVar,
     Concatenate,
     Generic,
     ParamSpec,
@@ -211,8 +210,10 @@ def for_long(request: Any) -> bool:
 class Layer(Generic[F]):
     """A group of verbs: they run a service here, or are handed to whoever calls it elsewhere."""
 
-    layer: ClassVar[str] = ""
-    group: ClassVar[Group]
+    def __init_subclass__(cls, layer: str = "", group: Group = Group.CARE) -> None:
+        for each in vars(cls).values():
+            if isinstance(each, Verb):
+                each.layer, each.group = layer, each.under or group
 
     def __init__(self, service: Callable[[], Any] | None = None, call: Call | None = None) -> None:
         self._service = service
@@ -274,8 +275,7 @@ class Verb(Terms, Generic[P, R]):
         self.declared = declared
         self.listing = self.listing or getattr(self.answer, "listing", None)
         self.holds = terms.get("holds", getattr(self.answer, "holds", Holds.STORED))
-        self.layer = ""
-        self.group = self.under or Group.CARE
+        self.layer, self.group = "", Group.CARE
         self.verb = declared.__name__
         self.__doc__ = inspect.getdoc(declared)
         found = attrgetter(self.short_for or self.verb)
@@ -289,10 +289,6 @@ class Verb(Terms, Generic[P, R]):
 
         run.__signature__ = whole  # type: ignore[attr-defined]
         self._run = run
-
-    def __set_name__(self, owner: type[Layer[Any]], name: str) -> None:
-        self.layer = owner.layer
-        self.group = self.under or owner.group
 
     @overload
     def __get__(self, layer: None, owner: type) -> Verb[P, R]: ...

@@ -64,11 +64,8 @@ class Edit(Editor, total=False):
     version: Version
 
 
-class Blocks(Layer[F]):
+class Blocks(Layer[F], layer="blocks", group=Group.BLOCKS):
     """One tenant's blocks: labelled texts that stand in every prompt of a user and an agent."""
-
-    layer = "blocks"
-    group = Group.BLOCKS
 
     @verb("GET /v1/blocks", answer=BlockList)
     def list(self, **where: Unpack[Then]) -> builtins.list[Block]:

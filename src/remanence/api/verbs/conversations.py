@@ -72,11 +72,8 @@ class Spoken(TypedDict, total=False):
     min_trust: MinTrust
 
 
-class Conversations(Layer[F]):
+class Conversations(Layer[F], layer="conversations", group=Group.CONVERSATIONS):
     """Conversations of one tenant: a session of a user is one as soon as a message is in it."""
-
-    layer = "conversations"
-    group = Group.CONVERSATIONS
 
     @verb(
         "POST /v1/conversations",

@@ -92,11 +92,8 @@ class FactsKnown(SeenArguments, total=False):
     known_at: KnownAt
 
 
-class Facts(Layer[F]):
+class Facts(Layer[F], layer="facts", group=Group.FACTS):
     """Facts of one tenant: what memories say and callers state, and what it adds up to."""
-
-    layer = "facts"
-    group = Group.FACTS
 
     @verb(
         "POST /v1/facts",

@@ -102,10 +102,9 @@ Likenesses = listed(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Picture(answers.Wrapped):
+class Picture(answers.Wrapped, holds=Holds.FIGURES):
     """A file that was drawn."""
 
-    holds = Holds.FIGURES
     path: str
 
     @classmethod
@@ -120,11 +119,8 @@ class GraphThen(SeenArguments, total=False):
     known_at: KnownAt
 
 
-class Graph(Layer[F]):
+class Graph(Layer[F], layer="graph", group=Group.GRAPH):
     """Entities and relations that callers state and that were found in memories."""
-
-    layer = "graph"
-    group = Group.GRAPH
 
     @verb("GET /v1/graph/entities", answer=Nodes, command="list")
     def entities(

@@ -42,11 +42,8 @@ AdapterVersions = listed(
 )
 
 
-class Learn(Layer[F]):
+class Learn(Layer[F], layer="learn", group=Group.LEARN):
     """One tenant's learning. Everything is for the memories of one user, or of no user."""
-
-    layer = "learn"
-    group = Group.LEARN
 
     @verb("GET /v1/learn/status", holds=Holds.FIGURES)
     def status(self, user_id: UserId = None) -> LearnStatus:
@@ -121,11 +118,9 @@ class Tuned:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Adapters(answers.Wrapped):
+class Adapters(answers.Wrapped, listing="adapters", holds=Holds.FIGURES):
     """The adapters of a user, the one last changed first."""
 
-    listing = "adapters"
-    holds = Holds.FIGURES
     adapters: tuple[Tuned, ...]
 
     @classmethod
@@ -138,20 +133,16 @@ class Adapters(answers.Wrapped):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taught(answers.Wrapped):
+class Taught(answers.Wrapped, holds=Holds.FIGURES):
     """An adapter that is ready, and how well it knows what it was taught."""
 
-    holds = Holds.FIGURES
     folder: Path
     resumed_at: int
     figures: BeforeAndAfter
 
 
-class Tuning(Layer[F]):
+class Tuning(Layer[F], layer="tuning", group=Group.LEARN):
     """Fine-tuning for one tenant. An adapter is taught one user's memories, or nobody's: never"""
-
-    layer = "tuning"
-    group = Group.LEARN
 
     @verb(local="it feeds a training run on the machine", answer=Examples)
     def examples(

@@ -40,10 +40,8 @@ Useful = Annotated[bool, Says("it helped, or it did not")]
 FeedbackQuery = Annotated[str | None, Says("the question it was returned for", bounds=QUERY)]
 
 
-class Linking(Layer[F]):
+class Linking(Layer[F], group=Group.LINK):
     """The verbs that link memories, and learn from use."""
-
-    group = Group.LINK
 
     @verb("POST /v1/associations", scope=Scoping.BY_ID, holds=Holds.WRITTEN)
     def associate(
@@ -74,10 +72,8 @@ Repair = Annotated[bool, Says("mend what can be mended")]
 BackupTarget = Annotated[str | Path, Says("the file to write", bounds=TEXT, wire=Path)]
 
 
-class Caring(Layer[F]):
+class Caring(Layer[F], group=Group.CARE):
     """The verbs that look after a store: figures, vectors, checks, copies."""
-
-    group = Group.CARE
 
     @verb("GET /v1/stats", scope=Scoping.TENANT, holds=Holds.FIGURES)
     def stats(self) -> Stats:

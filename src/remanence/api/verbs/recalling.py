@@ -90,10 +90,8 @@ class Searched(Chosen, total=False):
     time_weight: TimeWeight
 
 
-class Recalling(Layer[F]):
+class Recalling(Layer[F], group=Group.RECALL):
     """The verbs that read: search, explain, get, list, count, compare."""
-
-    group = Group.RECALL
 
     @verb(
         "POST /v1/search",

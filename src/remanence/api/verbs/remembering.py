@@ -120,10 +120,8 @@ def _erases_many(memory: MemoryHere, request: Any) -> bool:
     return request.erase and not request.dry_run and len(set(request.id)) != 1
 
 
-class Remembering(Layer[F]):
+class Remembering(Layer[F], group=Group.REMEMBER):
     """The verbs that write memories: add, change, pin, forget, clean up, take back."""
-
-    group = Group.REMEMBER
 
     @verb(
         "POST /v1/memories",

@@ -41,11 +41,8 @@ Since = Annotated[datetime | None, Says("used at or after this moment")]
 SessionList = listed("SessionList", "Several sessions, the last used first.", sessions=Session)
 
 
-class Sessions(Layer[F]):
+class Sessions(Layer[F], layer="sessions", group=Group.SESSIONS):
     """Sessions of one tenant. They belong to a user, or to none."""
-
-    layer = "sessions"
-    group = Group.SESSIONS
 
     @verb(
         "POST /v1/sessions",
@@ -149,11 +146,8 @@ SetImportance = Annotated[
 WorkingItems = listed("WorkingItems", "What is kept for a task, by key.", items=WorkingItem)
 
 
-class Working(Layer[F]):
+class Working(Layer[F], layer="working", group=Group.WORKING):
     """Working memory of one tenant: JSON values by session and key."""
-
-    layer = "working"
-    group = Group.WORKING
 
     @verb(
         "POST /v1/working/set",

@@ -67,10 +67,9 @@ class StepPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NightPlan(answers.Wrapped):
+class NightPlan(answers.Wrapped, listing="plans"):
     """What a night would do, step by step."""
 
-    listing = "plans"
     plans: tuple[StepPlan, ...]
 
     @classmethod
@@ -88,10 +87,9 @@ class RunChange(RunChanged):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunDetail(answers.Wrapped):
+class RunDetail(answers.Wrapped, listing="changes"):
     """A run with what it changed."""
 
-    listing = "changes"
     run: Run
     changes: tuple[RunChange, ...]
 
@@ -110,11 +108,9 @@ class RunDetail(answers.Wrapped):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Runs(answers.Wrapped):
+class Runs(answers.Wrapped, listing="runs", holds=Holds.FIGURES):
     """Runs of steps; `healthy` when none of them failed."""
 
-    listing = "runs"
-    holds = Holds.FIGURES
     runs: tuple[Run, ...]
 
     @property
@@ -160,11 +156,8 @@ def _erases(memory: MemoryHere, request: Any) -> bool:
     return memory.settings.erase_after_days > 0
 
 
-class Sleep(Layer[F]):
+class Sleep(Layer[F], layer="sleep", group=Group.SLEEP):
     """What a memory does at rest, for one tenant."""
-
-    layer = "sleep"
-    group = Group.SLEEP
 
     @verb(
         "POST /v1/sleep/runs",
@@ -285,11 +278,8 @@ JitterS = Annotated[float | None, Says("spread many stores over so many seconds"
 ScheduleList = listed("ScheduleList", "Schedules and how they stand.", schedules=ScheduleState)
 
 
-class Schedules(Layer[F]):
+class Schedules(Layer[F], layer="schedules", group=Group.SLEEP):
     """When a tenant's memory sleeps: `hourly`, `daily`, `weekly`, and what else was set."""
-
-    layer = "schedules"
-    group = Group.SLEEP
 
     @verb("GET /v1/schedules", scope=Scoping.TENANT, answer=ScheduleList)
     def list(self) -> Sequence[ScheduleState]:

@@ -31,11 +31,8 @@ Other = Annotated[str | None, Says("another snapshot; left out, the present", bo
 SnapshotList = listed("SnapshotList", "Several snapshots, the newest first.", snapshots=Snapshot)
 
 
-class Snapshots(Layer[F]):
+class Snapshots(Layer[F], layer="snapshots", group=Group.SNAPSHOTS):
     """One tenant's snapshots. Memories and blocks are kept by reference, never copied."""
-
-    layer = "snapshots"
-    group = Group.SNAPSHOTS
 
     @verb(
         "POST /v1/snapshots",
@@ -105,10 +102,9 @@ ErasureList = listed(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReceiptCheck(answers.Wrapped):
+class ReceiptCheck(answers.Wrapped, holds=Holds.FIGURES):
     """Whether a receipt is one of this store's, unchanged."""
 
-    holds = Holds.FIGURES
     valid: bool
 
     @property
@@ -117,11 +113,8 @@ class ReceiptCheck(answers.Wrapped):
         return self.valid
 
 
-class Erasures(Layer[F]):
+class Erasures(Layer[F], layer="erasures", group=Group.ERASURES):
     """The receipts of a tenant's erasures: listed, read, verified."""
-
-    layer = "erasures"
-    group = Group.ERASURES
 
     @verb("GET /v1/erasures", scope=Scoping.TENANT, answer=ErasureList)
     def list(self, *, limit: ExamplesLimit = 100, offset: Offset = 0) -> builtins.list[Erasure]:
