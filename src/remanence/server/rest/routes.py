@@ -22,7 +22,8 @@ from remanence.api.verb import AnyVerb, Holds
 from remanence.api.verbs.table import served, verb_of
 from remanence.errors import Conflict, Forbidden
 from remanence.model.block import Block
-from remanence.model.memory import Json, MemoryRecord
+from remanence.model.hit import Hit
+from remanence.model.memory import Json
 from remanence.server.access.caller import Caller, authorise, rule_of
 from remanence.server.authorization import Door
 from remanence.server.idempotency import KeyTaken
@@ -256,22 +257,15 @@ async def _retrieve(request: Request) -> Response:
 
 def _retrieved(door: Door, caller: Caller, wanted: Any) -> tuple[tuple[str, ...], Retrieval]:
     found: SearchResult = door.perform(caller, _SEARCH, wanted)
-    memories = (
-        RetrievedMemory(
-            id=hit.memory.id,
-            content=hit.memory.text,
-            score=hit.relevance,
-            metadata=_metadata(hit.memory),
-        )
-        for hit in found.hits
-    )
-    return found.degraded, Retrieval(memories=tuple(memories))
+    return found.degraded, Retrieval(memories=tuple(map(_in_short, found.hits)))
 
 
-def _metadata(record: MemoryRecord) -> dict[str, Any]:
-    """The caller's own metadata, and what is known of the memory besides."""
-    known = ("kind", "importance", "happened_at", "speaker")
-    return {**{name: getattr(record, name) for name in known}, **record.metadata}
+def _in_short(hit: Hit) -> RetrievedMemory:
+    """A memory with the caller's own metadata, and what is known of it besides."""
+    one = hit.memory
+    known = {name: getattr(one, name) for name in ("kind", "importance", "happened_at", "speaker")}
+    told = {**known, **one.metadata}
+    return RetrievedMemory(id=one.id, content=one.text, score=hit.relevance, metadata=told)
 
 
 def _store_body() -> Schema:

@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 
+from remanence.api.answers import picked
 from remanence.errors import NotFound, StoreBusy
 from remanence.model.embedding import Fingerprint
 from remanence.model.memory import MemoryRecord, Revision
@@ -162,15 +163,8 @@ class EntryReader:
     ) -> dict[str, list[Piece]]:
         found: dict[str, list[Piece]] = defaultdict(list)
         for one in self._store.vectors.pieces(fingerprint, self._partition(user), list(ids)):
-            piece = Piece(
-                part=one.part,
-                passage=one.passage,
-                start=one.start,
-                stop=one.stop,
-                vector=bytes(one.vector),
-                codes=bytes(one.codes),
-            )
-            found[ids[one.key]].append(piece)
+            blobs = {"vector": bytes(one.vector), "codes": bytes(one.codes)}
+            found[ids[one.key]].append(picked(Piece, one, **blobs))
         return found
 
     def _partition(self, user: str | None) -> int:
