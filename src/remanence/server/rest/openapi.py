@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from remanence.api.schema import REF, Schema, Schemas, required
+from remanence.api.schema import REF, Schema, Schemas, required, without_null
 from remanence.api.verb import AnyVerb, Grant
 from remanence.model.block import Block
 from remanence.server.problems import MEDIA_TYPE
@@ -166,15 +166,6 @@ def parameter(request: type, each: Field[Any], where: str) -> Schema:
     about = schema.pop("description", "")
     told = {"name": each.name, "in": where, "required": where == "path" or required(each)}
     return told | (ID if where == "path" else {"schema": schema}) | {"description": about}
-
-
-def without_null(schema: Schema) -> Schema:
-    """A schema for a query or a model: there is no null, a field is left out instead."""
-    options = [one for one in schema.get("anyOf", []) if one.get("type") != "null"]
-    if not options:
-        return schema
-    rest = {name: value for name, value in schema.items() if name != "anyOf"}
-    return {**options[0], **rest} if len(options) == 1 else {"anyOf": options, **rest}
 
 
 Endpoint = Callable[[Request], Awaitable[Response]]
