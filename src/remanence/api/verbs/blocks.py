@@ -11,20 +11,13 @@ from remanence.api.parameters import MOST_CHARACTERS, TEXT, AgentId, By, Reason,
 from remanence.api.verb import F, Group, Holds, Layer, Says, verb
 from remanence.model.block import Block, BlockVersion
 
-AsOf = Annotated[datetime | None, Says("as it was then")]
-KnownAt = Annotated[datetime | None, Says("as it was then: a block has no other time")]
 Label = Annotated[str, Says("the block's label, such as persona or human")]
-CreateValue = Annotated[str, Says("what it says at first")]
 Limit = Annotated[int | None, Says("how many characters it may hold", bounds=MOST_CHARACTERS)]
-Description = Annotated[str, Says("what it is for; the model reads it")]
-ReadOnly = Annotated[bool, Says("nobody may edit it")]
 Text = Annotated[str, Says("what to add", bounds=TEXT, piped=True)]
 Old = Annotated[str, Says("the passage, exactly; it must occur once")]
 New = Annotated[str, Says("what takes its place")]
 Line = Annotated[int, Says("before which line, from 0; -1 is the end")]
 RethinkValue = Annotated[str, Says("what it says from now on", piped=True)]
-ConfigureDescription = Annotated[str | None, Says("what it is for; the model reads it")]
-ConfigureReadOnly = Annotated[bool | None, Says("whether nobody may edit it")]
 Erase = Annotated[bool, Says("with its whole history, for good")]
 Before = Annotated[int | None, Says("the older version")]
 After = Annotated[int | None, Says("the newer version")]
@@ -47,8 +40,8 @@ class Owner(TypedDict, total=False):
 class Then(Owner, total=False):
     """Whose block is looked at, and as of when."""
 
-    as_of: AsOf
-    known_at: KnownAt
+    as_of: Annotated[datetime | None, Says("as it was then")]
+    known_at: Annotated[datetime | None, Says("as it was then: a block has no other time")]
 
 
 class Editor(Owner, total=False):
@@ -88,11 +81,11 @@ class Blocks(Layer[F], layer="blocks", group=Group.BLOCKS):
     def create(
         self,
         label: Label,
-        value: CreateValue = "",
+        value: Annotated[str, Says("what it says at first")] = "",
         *,
         limit: Limit = None,
-        description: Description = "",
-        read_only: ReadOnly = False,
+        description: Annotated[str, Says("what it is for; the model reads it")] = "",
+        read_only: Annotated[bool, Says("nobody may edit it")] = False,
         **where: Unpack[Editor],
     ) -> Block:
         """Make a block of exactly this user and agent; `Conflict` if it is there."""
@@ -122,8 +115,8 @@ class Blocks(Layer[F], layer="blocks", group=Group.BLOCKS):
         label: Label,
         *,
         limit: Limit = None,
-        description: ConfigureDescription = None,
-        read_only: ConfigureReadOnly = None,
+        description: Annotated[str | None, Says("what it is for; the model reads it")] = None,
+        read_only: Annotated[bool | None, Says("whether nobody may edit it")] = None,
         **where: Unpack[Edit],
     ) -> Block:
         """Change a block's limit, description or protection; what is left out stays."""

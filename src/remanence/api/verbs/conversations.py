@@ -35,16 +35,13 @@ from remanence.model.conversation import Conversation, Window
 from remanence.model.hit import Hits
 from remanence.model.memory import MemoryRecord
 
-AppendSessionId = Annotated[str, Says("the conversation they belong to", "-s", bounds=NAME)]
 SessionId = Annotated[str, Says("the conversation's id", bounds=NAME)]
-Title = Annotated[str | None, Says("what it is called", bounds=LABEL)]
 Before = Annotated[
     str | datetime | None,
     Says("only those before this message's id, or this moment", wire=str | None),
 ]
 MaxMessages = Annotated[int | None, Says("so many messages at most; else the setting", bounds=SIZE)]
 MaxTokens = Annotated[int | None, Says("so many tokens at most; else the setting", bounds=SIZE)]
-SearchSessionId = Annotated[str | None, Says("the conversation", "-s", bounds=NAME)]
 Within = Annotated[
     str,
     Says(
@@ -89,7 +86,7 @@ class Conversations(Layer[F], layer="conversations", group=Group.CONVERSATIONS):
         self,
         messages: Messages,
         *,
-        session_id: AppendSessionId,
+        session_id: Annotated[str, Says("the conversation they belong to", "-s", bounds=NAME)],
         user_id: UserId = None,
         agent_id: AgentId = None,
         source: Source = None,
@@ -113,7 +110,7 @@ class Conversations(Layer[F], layer="conversations", group=Group.CONVERSATIONS):
         self,
         session_id: SessionId,
         *,
-        title: Title = None,
+        title: Annotated[str | None, Says("what it is called", bounds=LABEL)] = None,
         metadata: Metadata = None,
         user_id: UserId = None,
         agent_id: AgentId = None,
@@ -183,7 +180,7 @@ class Conversations(Layer[F], layer="conversations", group=Group.CONVERSATIONS):
         self,
         query: Query,
         *,
-        session_id: SearchSessionId = None,
+        session_id: Annotated[str | None, Says("the conversation", "-s", bounds=NAME)] = None,
         user_id: UserId = None,
         agent_id: AgentId = None,
         within: Within = "everywhere",

@@ -34,9 +34,6 @@ from remanence.language.english.extraction.statement import NamedEntity, Reading
 from remanence.model.knowledge import Fact, Standing
 from remanence.model.progress import Progress
 
-Subject = Annotated[str, Says("who or what it is about", bounds=TEXT)]
-AddPredicate = Annotated[str, Says("such as lives in, works at, likes, sister", bounds=TEXT)]
-AddObject = Annotated[str, Says("a name or a value", bounds=TEXT)]
 Text = Annotated[str | None, Says("the same in plain words", bounds=TEXT)]
 AddKind = Annotated[str | None, Says("fact, preference, context, plan, event or your own word")]
 ObservedAt = Annotated[datetime | None, Says("when it was seen to be so; now when left out")]
@@ -50,16 +47,10 @@ AboutPredicate = Annotated[str | None, Says("only this predicate", bounds=TEXT, 
 AboutStanding = Annotated[
     str | None, Says("only holds, ended, disputed, doubted or retracted", bounds=choice(Standing))
 ]
-AboutHistory = Annotated[bool, Says("also what ended, was retracted or is doubted")]
 Predicate = Annotated[str | None, Says("only this predicate", bounds=TEXT)]
-FindObject = Annotated[str | None, Says("only with this object", bounds=TEXT)]
-FindKind = Annotated[str | None, Says("only of this kind")]
 Id = Annotated[str, Says("the fact's id")]
 CorrectObject = Annotated[str | None, Says("the right name or value", bounds=TEXT, argument=True)]
 Erase = Annotated[bool, Says("remove it for good, if callers stated it")]
-ExtractText = Annotated[str, Says("the text", bounds=TEXT, piped=True)]
-Speaker = Annotated[str | None, Says("who says I in it", bounds=LABEL)]
-At = Annotated[datetime | None, Says("when it was said")]
 ExtractModel = Annotated[bool, Says("by the language model, if one is configured")]
 
 FactList = listed("FactList", "Several facts.", facts=Fact)
@@ -107,9 +98,9 @@ class Facts(Layer[F], layer="facts", group=Group.FACTS):
     )
     def add(
         self,
-        subject: Subject,
-        predicate: AddPredicate,
-        object: AddObject,
+        subject: Annotated[str, Says("who or what it is about", bounds=TEXT)],
+        predicate: Annotated[str, Says("such as lives in, works at, likes, sister", bounds=TEXT)],
+        object: Annotated[str, Says("a name or a value", bounds=TEXT)],
         *,
         text: Text = None,
         kind: AddKind = None,
@@ -143,7 +134,7 @@ class Facts(Layer[F], layer="facts", group=Group.FACTS):
         predicate: AboutPredicate = None,
         as_of: AsOf = None,
         standing: AboutStanding = None,
-        history: AboutHistory = False,
+        history: Annotated[bool, Says("also what ended, was retracted or is doubted")] = False,
         limit: Limit = 100,
         **where: Unpack[FactsKnown],
     ) -> list[Fact]:
@@ -172,8 +163,8 @@ class Facts(Layer[F], layer="facts", group=Group.FACTS):
         self,
         *,
         predicate: Predicate = None,
-        object: FindObject = None,
-        kind: FindKind = None,
+        object: Annotated[str | None, Says("only with this object", bounds=TEXT)] = None,
+        kind: Annotated[str | None, Says("only of this kind")] = None,
         standing: AboutStanding = None,
         as_of: AsOf = None,
         limit: Limit = 100,
@@ -243,10 +234,10 @@ class Facts(Layer[F], layer="facts", group=Group.FACTS):
     )
     def extract(
         self,
-        text: ExtractText,
+        text: Annotated[str, Says("the text", bounds=TEXT, piped=True)],
         *,
-        speaker: Speaker = None,
-        at: At = None,
+        speaker: Annotated[str | None, Says("who says I in it", bounds=LABEL)] = None,
+        at: Annotated[datetime | None, Says("when it was said")] = None,
         model: ExtractModel = False,
     ) -> Reading:
         """Show what a text says and what of it would be refused, and keep nothing."""

@@ -49,7 +49,6 @@ EntitiesType = Annotated[
     ),
 ]
 Name = Annotated[str, Says("a name; an alias will do", bounds=TEXT)]
-AddName = Annotated[str, Says("its name", bounds=TEXT)]
 AddType = Annotated[
     str, Says("person, place, organisation, thing, event, topic or your own word", bounds=TEXT)
 ]
@@ -61,12 +60,9 @@ UnobserveObservations = Annotated[
 ]
 Erase = Annotated[bool, Says("remove them for good")]
 Source = Annotated[str, Says("from whom or what", bounds=LABEL)]
-RelateRelation = Annotated[str, Says("such as works at, sister, reports to", bounds=TEXT)]
 RelateTarget = Annotated[str, Says("to whom or what", bounds=TEXT)]
-UnrelateRelation = Annotated[str, Says("the relation", bounds=TEXT)]
 Into = Annotated[str, Says("the name it goes by from now on", bounds=TEXT)]
 Threshold = Annotated[float, Says("0 to 1: how sure it must be", bounds=SHARE)]
-Least = Annotated[float, Says("0 to 1: how alike at least", bounds=SHARE)]
 Relations = Annotated[
     str | Sequence[str] | None,
     Says("only over these relations", flag="--relation", wire=tuple[str, ...] | None),
@@ -74,13 +70,11 @@ Relations = Annotated[
 Together = Annotated[bool, Says("also what is spoken of together")]
 A = Annotated[str, Says("from whom or what", bounds=TEXT)]
 MaxLength = Annotated[int, Says("so many steps at most", bounds={"minimum": 1, "maximum": 8})]
-CommunitiesLeast = Annotated[int, Says("only groups of so many", bounds=LIMIT)]
 ExportAbout = Annotated[str | None, Says("only what lies around this entity", bounds=TEXT)]
 Depth = Annotated[int, Says("so many steps around it", bounds={"minimum": 1, "maximum": 6})]
 ExportFormat = Annotated[
     str, Says("json, graphml or mermaid", bounds={"enum": ["json", "graphml", "mermaid"]})
 ]
-PlotPath = Annotated[str | PathLike[str], Says("a .png or .svg file", wire=str)]
 
 Nodes = listed("Nodes", "Several entities.", nodes=graph.Node)
 Paths = listed("Paths", "Ways from one entity to another, the shortest first.", paths=graph.Route)
@@ -146,7 +140,7 @@ class Graph(Layer[F], layer="graph", group=Group.GRAPH):
     )
     def add(
         self,
-        name: AddName,
+        name: Annotated[str, Says("its name", bounds=TEXT)],
         type: AddType = THING,
         *,
         observations: Observations = (),
@@ -194,7 +188,7 @@ class Graph(Layer[F], layer="graph", group=Group.GRAPH):
     def relate(
         self,
         source: Source,
-        relation: RelateRelation,
+        relation: Annotated[str, Says("such as works at, sister, reports to", bounds=TEXT)],
         target: RelateTarget,
         *,
         valid_from: ValidFrom = None,
@@ -217,7 +211,7 @@ class Graph(Layer[F], layer="graph", group=Group.GRAPH):
     def unrelate(
         self,
         source: Source,
-        relation: UnrelateRelation,
+        relation: Annotated[str, Says("the relation", bounds=TEXT)],
         target: RelateTarget,
         *,
         erase: Erase = False,
@@ -261,7 +255,7 @@ class Graph(Layer[F], layer="graph", group=Group.GRAPH):
     def alike(
         self,
         *,
-        least: Least = LEAST_LIKENESS,
+        least: Annotated[float, Says("0 to 1: how alike at least", bounds=SHARE)] = LEAST_LIKENESS,
         as_of: AsOf = None,
         known_at: KnownAt = None,
         limit: Limit = 20,
@@ -327,7 +321,7 @@ class Graph(Layer[F], layer="graph", group=Group.GRAPH):
         self,
         *,
         together: Together = True,
-        least: CommunitiesLeast = 2,
+        least: Annotated[int, Says("only groups of so many", bounds=LIMIT)] = 2,
         limit: Limit = 50,
         **where: Unpack[GraphThen],
     ) -> list[graph.Community]:
@@ -352,7 +346,7 @@ class Graph(Layer[F], layer="graph", group=Group.GRAPH):
     @verb(local="it writes a file; `graph.export` gives the graph itself", answer=Picture)
     def plot(
         self,
-        path: PlotPath,
+        path: Annotated[str | PathLike[str], Says("a .png or .svg file", wire=str)],
         *,
         about: ExportAbout = None,
         depth: Depth = 2,

@@ -89,17 +89,10 @@ ExamplesParts = Annotated[
     Sequence[str],
     Says("what to learn from: facts, feedback, memories", flag="--part", wire=tuple[str, ...]),
 ]
-ExportChatPath = Annotated[str | PathLike[str], Says("a file of JSON lines", wire=Path)]
-Out = Annotated[str | PathLike[str], Says("the folder of the adapter", wire=Path)]
 Base = Annotated[
     str | PathLike[str], Says("a GGUF file, or a folder with a model of transformers", wire=str)
 ]
-Rank = Annotated[int, Says("the rank of the adapter")]
 Steps = Annotated[int | None, Says("so many steps; as many as the examples need when left out")]
-FinetuneReplay = Annotated[float, Says("the share of old examples in every step, 0 to 1")]
-Seed = Annotated[int, Says("the same seed gives the same adapter")]
-Device = Annotated[str, Says("cpu, cuda or auto")]
-Resume = Annotated[bool, Says("go on with a training that was cut off")]
 
 Examples = listed("Examples", "What a model would be taught.", examples=TrainingExample)
 
@@ -159,7 +152,7 @@ class Tuning(Layer[F], layer="tuning", group=Group.LEARN):
     @verb(local="it writes a file")
     def export_chat(
         self,
-        path: ExportChatPath,
+        path: Annotated[str | PathLike[str], Says("a file of JSON lines", wire=Path)],
         *,
         user_id: UserId = None,
         parts: ExamplesParts = PARTS,
@@ -174,18 +167,18 @@ class Tuning(Layer[F], layer="tuning", group=Group.LEARN):
     @verb(local="it trains for minutes and writes a folder", writes=True, answer=Taught)
     def finetune(
         self,
-        out: Out,
+        out: Annotated[str | PathLike[str], Says("the folder of the adapter", wire=Path)],
         *,
         base: Base,
         user_id: UserId = None,
         parts: ExamplesParts = PARTS,
         limit: ExamplesLimit = 500,
-        rank: Rank = 8,
+        rank: Annotated[int, Says("the rank of the adapter")] = 8,
         steps: Steps = None,
-        replay: FinetuneReplay = 0.5,
-        seed: Seed = 0,
-        device: Device = "auto",
-        resume: Resume = True,
+        replay: Annotated[float, Says("the share of old examples in every step, 0 to 1")] = 0.5,
+        seed: Annotated[int, Says("the same seed gives the same adapter")] = 0,
+        device: Annotated[str, Says("cpu, cuda or auto")] = "auto",
+        resume: Annotated[bool, Says("go on with a training that was cut off")] = True,
         progress: Progress | None = None,
     ) -> Finetuned:
         """Teach a language model a LoRA adapter (the `train` extra).

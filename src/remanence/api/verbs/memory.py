@@ -69,7 +69,6 @@ class Linking(Layer[F], group=Group.LINK):
 
 
 Repair = Annotated[bool, Says("mend what can be mended")]
-BackupTarget = Annotated[str | Path, Says("the file to write", bounds=TEXT, wire=Path)]
 
 
 class Caring(Layer[F], group=Group.CARE):
@@ -112,7 +111,7 @@ class Caring(Layer[F], group=Group.CARE):
     )
     def backup(
         self,
-        target: BackupTarget,
+        target: Annotated[str | Path, Says("the file to write", bounds=TEXT, wire=Path)],
         progress: Progress | None = None,
         *,
         overwrite: Overwrite = False,

@@ -49,10 +49,7 @@ States = Annotated[
         wire=tuple[str, ...],
     ),
 ]
-AsOf = Annotated[datetime | None, Says("as if asked then: leave out what happened later")]
-KnownAt = Annotated[datetime | None, Says("leave out what was learned later")]
 Now = Annotated[datetime | None, Says('what "yesterday" or "last May" count from')]
-MinScore = Annotated[float | None, Says("leave out hits below this score")]
 TimeWeight = Annotated[
     float | None, Says("how fast recency fades, per day", bounds={"minimum": 0, "maximum": 100})
 ]
@@ -60,9 +57,6 @@ Diversity = Annotated[float, Says("0 to 1: how much near repetitions give way", 
 ContextQuery = Annotated[
     str | None, Says("what is asked; else the last thing the user said", bounds=QUERY)
 ]
-MaxTokens = Annotated[int, Says("so many tokens at most", "-n", bounds=SIZE)]
-ContextRecall = Annotated[bool, Says("search the memories too")]
-NewestFirst = Annotated[bool, Says("newest first, or oldest first")]
 A = Annotated[str, Says("a text or an id", bounds=TEXT)]
 B = Annotated[str, Says("another text or id", bounds=TEXT)]
 
@@ -82,10 +76,10 @@ class Chosen(ScopeArguments, total=False):
 class Searched(Chosen, total=False):
     """Which memories a search is about, and as of when."""
 
-    as_of: AsOf
-    known_at: KnownAt
+    as_of: Annotated[datetime | None, Says("as if asked then: leave out what happened later")]
+    known_at: Annotated[datetime | None, Says("leave out what was learned later")]
     now: Now
-    min_score: MinScore
+    min_score: Annotated[float | None, Says("leave out hits below this score")]
     min_trust: MinTrust
     time_weight: TimeWeight
 
@@ -126,11 +120,11 @@ class Recalling(Layer[F], group=Group.RECALL):
         self,
         query: ContextQuery = None,
         *,
-        max_tokens: MaxTokens = 1500,
+        max_tokens: Annotated[int, Says("so many tokens at most", "-n", bounds=SIZE)] = 1500,
         now: Now = None,
         include_shared: IncludeShared = False,
         min_trust: MinTrust = None,
-        recall: ContextRecall = True,
+        recall: Annotated[bool, Says("search the memories too")] = True,
         tokens: CountTokens | None = None,
         **where: Unpack[ScopeArguments],
     ) -> Context:
@@ -174,7 +168,7 @@ class Recalling(Layer[F], group=Group.RECALL):
         *,
         limit: Limit = 100,
         offset: Offset = 0,
-        newest_first: NewestFirst = True,
+        newest_first: Annotated[bool, Says("newest first, or oldest first")] = True,
         **where: Unpack[Chosen],
     ) -> list[MemoryRecord]:
         """List memories by time, kind, metadata; no ranking.

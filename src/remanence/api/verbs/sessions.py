@@ -26,8 +26,6 @@ from remanence.layers.working import _Required
 from remanence.model.memory import Json, Kind, MemoryRecord
 from remanence.model.session import Session, WorkingItem
 
-CreateSessionId = Annotated[str | None, Says("its id; made when left out", bounds=NAME)]
-CreateData = Annotated[Mapping[str, Any] | None, Says("what it knows at first", "-d")]
 TtlS = Annotated[
     float | None,
     Says("seconds it lives after its last use", flag="--ttl", bounds={"exclusiveMinimum": 0}),
@@ -36,7 +34,6 @@ SessionId = Annotated[str, Says("the session's id", bounds=NAME)]
 Changes = Annotated[
     Mapping[str, Any], Says("what to set; null removes", "-d", flag="--data", argument=False)
 ]
-Since = Annotated[datetime | None, Says("used at or after this moment")]
 
 SessionList = listed("SessionList", "Several sessions, the last used first.", sessions=Session)
 
@@ -51,11 +48,11 @@ class Sessions(Layer[F], layer="sessions", group=Group.SESSIONS):
     )
     def create(
         self,
-        session_id: CreateSessionId = None,
+        session_id: Annotated[str | None, Says("its id; made when left out", bounds=NAME)] = None,
         *,
         user_id: UserId = None,
         agent_id: AgentId = None,
-        data: CreateData = None,
+        data: Annotated[Mapping[str, Any] | None, Says("what it knows at first", "-d")] = None,
         ttl_s: TtlS = None,
     ) -> Session:
         """Begin a session.
@@ -106,7 +103,7 @@ class Sessions(Layer[F], layer="sessions", group=Group.SESSIONS):
         *,
         user_id: UserId = None,
         all_users: AllUsers = False,
-        since: Since = None,
+        since: Annotated[datetime | None, Says("used at or after this moment")] = None,
         limit: Limit = 100,
     ) -> list[Session]:
         """List the sessions that are alive, the one last used first.
@@ -135,7 +132,6 @@ class Sessions(Layer[F], layer="sessions", group=Group.SESSIONS):
 
 OfSession = Annotated[str, Says("the session", "-s", bounds=NAME)]
 Key = Annotated[str, Says("what it is called", bounds=NAME)]
-SetValue = Annotated[Json, Says("what to keep: JSON, or a text", piped=True, json=True)]
 KeptS = Annotated[
     float | None, Says("seconds to keep it", flag="--ttl", bounds={"exclusiveMinimum": 0})
 ]
@@ -162,7 +158,7 @@ class Working(Layer[F], layer="working", group=Group.WORKING):
     def set(
         self,
         key: Key,
-        value: SetValue,
+        value: Annotated[Json, Says("what to keep: JSON, or a text", piped=True, json=True)],
         *,
         session_id: OfSession,
         user_id: UserId = None,

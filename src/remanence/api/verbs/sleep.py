@@ -30,7 +30,6 @@ LogStatus = Annotated[
 ]
 Id = Annotated[str, Says("the run's id")]
 Days = Annotated[int, Says("so many days ahead", bounds={"minimum": 1, "maximum": 36525})]
-PlotPath = Annotated[str | Path, Says("a .svg or .png file", wire=Path)]
 
 
 MOST_DEEDS = 100  # of a step that are told one by one
@@ -255,7 +254,7 @@ class Sleep(Layer[F], layer="sleep", group=Group.SLEEP):
     @verb(local="it writes a file; `sleep.forecast` gives the figures")
     def plot(
         self,
-        path: PlotPath,
+        path: Annotated[str | Path, Says("a .svg or .png file", wire=Path)],
         *,
         user_id: UserId = None,
         days: Days = 90,
@@ -268,12 +267,8 @@ class Sleep(Layer[F], layer="sleep", group=Group.SLEEP):
 
 Name = Annotated[str, Says("hourly, daily, weekly, or one of your own", bounds=NAME)]
 Cron = Annotated[str | None, Says("minute hour day month weekday, such as `30 3 * * *`")]
-Enabled = Annotated[bool | None, Says("whether it runs at all")]
-SetZone = Annotated[str | None, Says("the time zone of cron, such as Europe/Lisbon")]
-AfterNew = Annotated[int | None, Says("also after so many new memories; 0: not")]
 AfterMessages = Annotated[int | None, Says("also after so many new messages; 0: not")]
 IdleS = Annotated[float | None, Says("wait until nobody has used the memory for so many seconds")]
-JitterS = Annotated[float | None, Says("spread many stores over so many seconds")]
 
 ScheduleList = listed("ScheduleList", "Schedules and how they stand.", schedules=ScheduleState)
 
@@ -296,12 +291,12 @@ class Schedules(Layer[F], layer="schedules", group=Group.SLEEP):
         *,
         cron: Cron = None,
         steps: Steps = None,
-        enabled: Enabled = None,
-        zone: SetZone = None,
-        after_new: AfterNew = None,
+        enabled: Annotated[bool | None, Says("whether it runs at all")] = None,
+        zone: Annotated[str | None, Says("the time zone of cron, such as Europe/Lisbon")] = None,
+        after_new: Annotated[int | None, Says("also after so many new memories; 0: not")] = None,
         after_messages: AfterMessages = None,
         idle_s: IdleS = None,
-        jitter_s: JitterS = None,
+        jitter_s: Annotated[float | None, Says("spread many stores over so many seconds")] = None,
     ) -> ScheduleState:
         """Change a schedule, or make a new one.
 

@@ -25,7 +25,6 @@ from remanence.model.erasure import Erasure
 from remanence.model.snapshot import Restored, Snapshot, SnapshotDiff
 
 Name = Annotated[str, Says("the snapshot's name", bounds=TEXT)]
-Note = Annotated[str | None, Says("what it is for", bounds=LABEL)]
 Other = Annotated[str | None, Says("another snapshot; left out, the present", bounds=TEXT)]
 
 SnapshotList = listed("SnapshotList", "Several snapshots, the newest first.", snapshots=Snapshot)
@@ -45,7 +44,7 @@ class Snapshots(Layer[F], layer="snapshots", group=Group.SNAPSHOTS):
         name: Name,
         *,
         all_users: AllUsers = False,
-        note: Note = None,
+        note: Annotated[str | None, Says("what it is for", bounds=LABEL)] = None,
         **where: Unpack[ScopeArguments],
     ) -> Snapshot:
         """Take a snapshot of a user's memory, or of another scope.

@@ -50,16 +50,13 @@ NewKind = Annotated[
 Matters = Annotated[
     float | None, Says("0 to 1: how much it matters; worked out when left out", bounds=SHARE)
 ]
-When = Annotated[datetime | None, Says(f"when it happened, if not now: {TIME}")]
 Kept = Annotated[
     Mapping[str, Any] | None, Says("anything else to keep with it, as JSON", bounds=KEYS)
 ]
 UserId = Annotated[str | None, Says(WHOSE, bounds=NAME)]
-OwnerAgent = Annotated[str | None, Says(FOR_ONE, bounds=NAME)]
 OneAgent = Annotated[
     str | None, Says("only what belongs to this agent; leave it out for any agent's", bounds=NAME)
 ]
-SessionId = Annotated[str | None, Says("the conversation it belongs to", bounds=NAME)]
 Query = Annotated[
     str, Says("a question or what to look for, in plain words; names and dates help", bounds=QUERY)
 ]
@@ -72,24 +69,16 @@ FewListed = Annotated[
     Says(f"how many at most, 1 to {MOST_LISTED}", bounds={"minimum": 1, "maximum": MOST_LISTED}),
 ]
 Offset = Annotated[int, Says("leave out so many first: to turn the page", bounds=OFFSET)]
-Kinds = Annotated[tuple[Kind, ...], Says("only these kinds")]
-Since = Annotated[datetime | None, Says(f"only what happened at or after: {TIME}")]
-Until = Annotated[datetime | None, Says(f"only what happened before: {TIME}")]
 MemoryId = Annotated[str, Says("the memory's id, as a search shows it")]
-NewText = Annotated[str | None, Says("the new text", bounds=TEXT)]
-NewImportance = Annotated[float | None, Says("0 to 1: how much it matters", bounds=SHARE)]
 NewMetadata = Annotated[
     Mapping[str, Any] | None, Says("replaces the old metadata as a whole", bounds=KEYS)
 ]
-Pinned = Annotated[bool | None, Says("true: no rule may ever forget it")]
-WhyChanged = Annotated[str | None, Says("why it changes; kept in its history", bounds=LABEL)]
 WhyGone = Annotated[str | None, Says("why; kept in its history", bounds=LABEL)]
 Erase = Annotated[bool, Says("true: remove it for good, which cannot be undone; false: archive it")]
 Asked = Annotated[
     str | None, Says("what is asked; else the last thing said in the conversation", bounds=QUERY)
 ]
 MaxTokens = Annotated[int, Says("so many tokens at most", bounds=SIZE)]
-GoingOn = Annotated[str | None, Says("the conversation that is going on", bounds=NAME)]
 Of = Annotated[
     str | None,
     Says(
@@ -98,27 +87,25 @@ Of = Annotated[
         bounds=NAME,
     ),
 ]
-WithUser = Annotated[str | None, Says("the user who takes part", bounds=NAME)]
-WithAgent = Annotated[str | None, Says("the agent who takes part", bounds=NAME)]
 
 
 class Added(TypedDict, total=False):
     """What may be said of a new memory."""
 
     importance: Matters
-    happened_at: When
+    happened_at: Annotated[datetime | None, Says(f"when it happened, if not now: {TIME}")]
     metadata: Kept
     user_id: UserId
-    agent_id: OwnerAgent
-    session_id: SessionId
+    agent_id: Annotated[str | None, Says(FOR_ONE, bounds=NAME)]
+    session_id: Annotated[str | None, Says("the conversation it belongs to", bounds=NAME)]
 
 
 class Which(TypedDict, total=False):
     """Which memories."""
 
-    kinds: Kinds
-    since: Since
-    until: Until
+    kinds: Annotated[tuple[Kind, ...], Says("only these kinds")]
+    since: Annotated[datetime | None, Says(f"only what happened at or after: {TIME}")]
+    until: Annotated[datetime | None, Says(f"only what happened before: {TIME}")]
     user_id: UserId
     agent_id: OneAgent
 
@@ -126,11 +113,11 @@ class Which(TypedDict, total=False):
 class Changed(TypedDict, total=False):
     """New values; what is left out stays."""
 
-    text: NewText
-    importance: NewImportance
+    text: Annotated[str | None, Says("the new text", bounds=TEXT)]
+    importance: Annotated[float | None, Says("0 to 1: how much it matters", bounds=SHARE)]
     metadata: NewMetadata
-    pinned: Pinned
-    reason: WhyChanged
+    pinned: Annotated[bool | None, Says("true: no rule may ever forget it")]
+    reason: Annotated[str | None, Says("why it changes; kept in its history", bounds=LABEL)]
 
 
 class Prompted(TypedDict, total=False):
@@ -138,14 +125,14 @@ class Prompted(TypedDict, total=False):
 
     user_id: UserId
     agent_id: OneAgent
-    session_id: GoingOn
+    session_id: Annotated[str | None, Says("the conversation that is going on", bounds=NAME)]
 
 
 class Partners(TypedDict, total=False):
     """Who takes part in a conversation."""
 
-    user_id: WithUser
-    agent_id: WithAgent
+    user_id: Annotated[str | None, Says("the user who takes part", bounds=NAME)]
+    agent_id: Annotated[str | None, Says("the agent who takes part", bounds=NAME)]
 
 
 class Role(StrEnum):
