@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 7 * 86_400}
 LONGEST_D = 36_500
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="what you will know it by")]
 Prefix = Annotated[
     str, typer.Argument(metavar="PREFIX", help="the eight letters after `rem_`, or the key")
 ]
@@ -72,7 +71,7 @@ group = typer.Typer(no_args_is_help=True, help="API keys: who may call a server,
 @command()
 def _create(
     asked: Opening,
-    name: Name,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="what you will know it by")],
     scope: Scopes,
     trust: Trust = 1.0,
     quarantine: Quarantine = False,
@@ -196,7 +195,6 @@ Against = Annotated[
     Path | None, typer.Option(help="verify that the log still leads through an anchor")
 ]
 Limit = Annotated[int, typer.Option("--limit", "-k", min=1, help="so many entries at most")]
-Offset = Annotated[int, typer.Option(min=0, help="pass over the latest ones")]
 Keep = Annotated[
     str | None,
     typer.Option(
@@ -212,7 +210,7 @@ def audit(
     anchor: AnchorTo = None,
     against: Against = None,
     limit: Limit = 50,
-    offset: Offset = 0,
+    offset: Annotated[int, typer.Option(min=0, help="pass over the latest ones")] = 0,
     keep: Keep = None,
     yes: Yes = False,
 ) -> bool:

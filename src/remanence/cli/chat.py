@@ -35,8 +35,6 @@ Session = Annotated[
 ]
 Model = Annotated[str | None, typer.Option(help="the model to ask, as in llm_model")]
 Url = Annotated[str | None, typer.Option(help="its OpenAI-compatible address, as in llm_url")]
-Once = Annotated[str | None, typer.Option(help="the same as TEXT")]
-MaxTokens = Annotated[int, typer.Option(help="budget of the context")]
 ShowContext = Annotated[
     bool, typer.Option("--show-context", help="show what the context is made of")
 ]
@@ -80,8 +78,8 @@ def chat(
     session_id: Session = None,
     model: Model = None,
     url: Url = None,
-    once: Once = None,
-    max_tokens: MaxTokens = 4_000,
+    once: Annotated[str | None, typer.Option(help="the same as TEXT")] = None,
+    max_tokens: Annotated[int, typer.Option(help="budget of the context")] = 4_000,
     min_trust: MinTrust = None,
     show_context: ShowContext = False,
     offline: Offline = False,

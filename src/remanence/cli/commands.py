@@ -40,7 +40,6 @@ User = Annotated[str | None, typer.Option("--user-id", "-u", help="only this use
 Model = Annotated[
     bool, typer.Option("--model", help="let the language model help; what it says is checked")
 ]
-Now = Annotated[str | None, typer.Option(metavar="DATE", help="what age counts from")]
 Preview = Annotated[
     bool, typer.Option("--preview", help="show what sleep would forget by itself, when and why")
 ]
@@ -53,7 +52,7 @@ def night(
     dry_run: DryRun = False,
     user_id: User = None,
     model: Model = False,
-    now: Now = None,
+    now: Annotated[str | None, typer.Option(metavar="DATE", help="what age counts from")] = None,
 ) -> bool:
     """Sleep: consolidate, forget, compress, learn, tidy up. `rem sleep undo` takes a run back."""
     from remanence.api.verbs.table import verb_of
@@ -73,7 +72,6 @@ BlockUser = Annotated[
     str | None, typer.Option("--user-id", "-u", help="the user whose block it is")
 ]
 Agent = Annotated[str | None, typer.Option("--agent-id", "-a", help="the agent whose block it is")]
-Reason = Annotated[str | None, typer.Option(help="why; kept in the history")]
 
 
 @common.command("database", "tenant")
@@ -82,7 +80,7 @@ def _edit(
     label: Annotated[str, typer.Argument(metavar="LABEL", help="the block's label")],
     user_id: BlockUser = None,
     agent_id: Agent = None,
-    reason: Reason = None,
+    reason: Annotated[str | None, typer.Option(help="why; kept in the history")] = None,
 ) -> None:
     with asked.memory(create=False) as memory:
         changed = _edited(memory, label, user_id, agent_id, reason)

@@ -40,13 +40,11 @@ Agent = Annotated[
 Session = Annotated[
     str | None, typer.Option("--session-id", "-s", help="the conversation, likewise")
 ]
-Named = Annotated[ClientName, typer.Option(help="the client to install it in")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", "-n", help="change nothing, show what would be written")
 ]
 Scope = Annotated[Where, typer.Option(help="for you everywhere, or for this folder")]
 File = Annotated[Path | None, typer.Option(help="the client's file, if it lies elsewhere")]
-EntryName = Annotated[str, typer.Option(help="what the client calls the server")]
 
 
 group = typer.Typer(help=HELP)
@@ -81,13 +79,13 @@ def _loaded() -> Callable[..., None]:
 @command()
 def _install(
     asked: Opening,
-    client: Named,
+    client: Annotated[ClientName, typer.Option(help="the client to install it in")],
     scope: Scope = Where.user,
     dry_run: DryRun = False,
     tools: Tools = None,
     user_id: User = None,
     agent_id: Agent = None,
-    name: EntryName = "remanence",
+    name: Annotated[str, typer.Option(help="what the client calls the server")] = "remanence",
     config_file: File = None,
 ) -> None:
     """Tell a client of this memory: its file gains one entry, and keeps all else."""

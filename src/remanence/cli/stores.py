@@ -107,8 +107,6 @@ def _keyed(settings: Settings, key_file: Path | None) -> Settings:
     return replace(settings, encryption_key="", encryption_key_file=str(key_file))
 
 
-Source = Annotated[str, typer.Argument(help="the database to read: a path or postgresql://…")]
-Target = Annotated[str, typer.Argument(help="the database to write: a path or postgresql://…")]
 Tenant = Annotated[
     str | None, typer.Option(help="this tenant only; else all of them", rich_help_panel=PANEL)
 ]
@@ -145,8 +143,8 @@ class CopyReport:
 @command("as_json", tenant=Tenant)
 def copy(
     asked: Opening,
-    source: Source,
-    target: Target,
+    source: Annotated[str, typer.Argument(help="the database to read: a path or postgresql://…")],
+    target: Annotated[str, typer.Argument(help="the database to write: a path or postgresql://…")],
     dry_run: DryRun = False,
     overwrite: Overwrite = False,
     no_verify: Unverified = False,
