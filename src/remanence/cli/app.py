@@ -13,11 +13,10 @@ from remanence.cli import (
     chat,
     demo,
     mcp,
-    serving,
+    running,
     settings,
     stores,
     transfer,
-    worker,
 )
 from remanence.cli.commands import OwnVerbs, add_operations
 from remanence.cli.common import Config, Database, Opening, Tenant
@@ -72,8 +71,8 @@ for name, run, panel in (
     ("decrypt", stores.decrypt, CARE),
     ("config", settings.config, CARE),
     ("demo", demo.demo, Group.RECALL.value),
-    ("worker", worker.worker, CARE),
-    ("serve", serving.serve, CARE),
+    ("worker", running.worker, CARE),
+    ("serve", running.serve, CARE),
     ("audit", access.audit, CARE),
 ):
     app.command(name, rich_help_panel=panel)(run)

@@ -32,15 +32,14 @@ from remanence.server.idempotency import Once
 from remanence.server.jobs import Office
 from remanence.server.mcp.mounting import mount_mcp
 from remanence.server.mem0.routes import add_mem0
-from remanence.server.metrics import Metrics
 from remanence.server.middleware import Guard, allowed_origins
+from remanence.server.observation import Metrics, Tracing, tracing_of
 from remanence.server.proxy.routes import add_proxy
 from remanence.server.rest.admin import add_admin
 from remanence.server.rest.jobs import add_jobs
 from remanence.server.rest.openapi import add_route, document
 from remanence.server.rest.routes import add_aliases, add_routes
 from remanence.server.rest.transfers import add_transfers
-from remanence.server.tracing import Tracing, tracing_of
 
 USES_S = 5.0  # how often it is written what searches returned
 _CORS: dict[str, Any] = {

@@ -28,7 +28,7 @@ from remanence.server.access.gate import NOWHERE, Ended, Gate, caller_address, m
 from remanence.server.access.limits import Backoff, Limits, Shares
 from remanence.server.executor import whose
 from remanence.server.logs import LoggedRequest, log_request
-from remanence.server.metrics import MB, Metrics
+from remanence.server.observation import MB, Metrics
 
 # Anybody may ask whether the server is up, and what it can do.
 OPEN_PATHS = frozenset({"/health", "/ready", "/openapi.json"})

@@ -24,8 +24,8 @@ from remanence.server.access.gate import Gate
 from remanence.server.authorization import Desk, Door, Tenants
 from remanence.server.executor import Calls
 from remanence.server.mcp.tool import desk_of
-from remanence.server.metrics import MB
 from remanence.server.middleware import allowed_hosts, allowed_origins
+from remanence.server.observation import MB
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager

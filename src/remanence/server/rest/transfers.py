@@ -30,7 +30,7 @@ from remanence.server.access.caller import Caller
 from remanence.server.access.limits import Shares
 from remanence.server.authorization import Door
 from remanence.server.jobs import Running, Work
-from remanence.server.metrics import MB
+from remanence.server.observation import MB
 from remanence.server.problems import TooLarge
 from remanence.server.rest import openapi
 from remanence.server.rest.jobs import Kept, begun, wants_a_job
