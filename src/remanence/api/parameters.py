@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, TypedDict
 
-from remanence.api.reading import EXACT
+from remanence.api.values import EXACT
 from remanence.api.verb import Says
 from remanence.model.block import MAX_LIMIT as MAX_CHARACTERS
 from remanence.model.memory import Kind

@@ -10,8 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, ForwardRef, Union, get_args, get_origin, get_type_hints
 
-from remanence.api.reading import EXACT
-from remanence.api.rendering import plain
+from remanence.api.values import EXACT, plain
 from remanence.api.verbs.table import verb_of
 
 Schema = dict[str, Any]

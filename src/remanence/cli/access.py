@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from remanence.api.reading import read
-from remanence.api.rendering import dumped
+from remanence.api.values import dumped, read
 from remanence.cli import terminal, values
 from remanence.cli.common import Opening, Yes, command, confirm
 from remanence.cli.terminal import note, tell

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from remanence.api.rendering import plain
+from remanence.api.values import plain
 from remanence.api.verb import AnyVerb
 from remanence.cli import terminal
 from remanence.errors import InvalidInput, RemanenceError

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from remanence.api import answers
-from remanence.api.rendering import dumped, plain
+from remanence.api.values import dumped, plain
 from remanence.cli import terminal
 from remanence.cli.terminal import Part, counted, note, say, shown
 from remanence.layers.cleanup import Cleanup

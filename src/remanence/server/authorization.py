@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Any
 
 from remanence.api.memory import Memory
-from remanence.api.rendering import encoded
+from remanence.api.values import encoded
 from remanence.api.verb import AnyVerb
 from remanence.api.verbs.table import verb_of
 from remanence.errors import Closed, Forbidden, RemanenceError

@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Match, Route
 from starlette.types import Message, Receive, Scope, Send
 
-from remanence.api.reading import Misfit
+from remanence.api.values import Misfit
 from remanence.config import Settings
 from remanence.errors import AccessError, RateLimited, Unauthenticated
 from remanence.server import problems

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from remanence import errors
-from remanence.api.reading import Misfit
+from remanence.api.values import Misfit
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_S = 1

@@ -12,8 +12,7 @@ from types import UnionType
 from typing import Any, Union, get_args, get_origin
 from uuid import UUID
 
-from remanence.api.reading import Misfit, read
-from remanence.api.rendering import plain
+from remanence.api.values import Misfit, plain, read
 from remanence.api.verb import UNSET, AnyVerb, Parameter
 from remanence.api.verbs.table import verb_of
 from remanence.errors import InvalidInput

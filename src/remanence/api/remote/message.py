@@ -14,8 +14,8 @@ from uuid import uuid4
 
 from remanence import errors
 from remanence.api.answers import Wrapped
-from remanence.api.reading import Misfit, read
 from remanence.api.remote.call import Call, Otherwise
+from remanence.api.values import Misfit, read
 from remanence.api.verb import AnyVerb
 from remanence.errors import InvalidInput, NotFound, RemanenceError, ServerUnavailable
 from remanence.model.block import block_label

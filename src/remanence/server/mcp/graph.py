@@ -9,7 +9,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from remanence.api.parameters import LABEL, QUERY, TEXT, parameter
-from remanence.api.rendering import plain
+from remanence.api.values import plain
 from remanence.api.verb import Says
 from remanence.errors import NotFound
 from remanence.knowledge.arguments import name_of, relation_name, texts_of

@@ -15,7 +15,7 @@ import mcp_types as types
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
-from remanence.api.reading import Misfit
+from remanence.api.values import Misfit
 from remanence.api.verbs.table import verb_of
 from remanence.errors import Forbidden, InvalidInput, NotFound, RemanenceError
 from remanence.language.fences import Fence, fenced

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from remanence.api.reading import Misfit, read
-from remanence.api.rendering import plain
 from remanence.api.schema import Schemas
+from remanence.api.values import Misfit, plain, read
 from remanence.api.verb import AnyVerb, parameters_of, request_of, signature_of
 from remanence.api.verbs.table import verb_of
 from remanence.errors import Unauthenticated

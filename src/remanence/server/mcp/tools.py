@@ -13,8 +13,8 @@ from typing import Annotated, Any, TypedDict, Unpack
 
 from remanence.api.answers import picked
 from remanence.api.parameters import KEYS, LABEL, NAME, OFFSET, QUERY, SHARE, SIZE, TEXT, parameter
-from remanence.api.rendering import dumped
 from remanence.api.schema import required
+from remanence.api.values import dumped
 from remanence.api.verb import AnyVerb, Says
 from remanence.api.verbs.table import served
 from remanence.errors import InvalidInput

@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 
-from remanence.api.reading import Misfit
+from remanence.api.values import Misfit
 from remanence.errors import RemanenceError
 from remanence.server.mem0 import dialect, reads, writes
 from remanence.server.mem0.dialect import Body, Mem0Desk, truth_of

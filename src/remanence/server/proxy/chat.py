@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
-from remanence.api.reading import Misfit
+from remanence.api.values import Misfit
 from remanence.backends.llm.answers import mended
 
 SYSTEM = ("system", "developer")

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from starlette.datastructures import Headers
 
-from remanence.api.reading import Misfit
+from remanence.api.values import Misfit
 from remanence.api.verb import AnyVerb, Grant
 from remanence.api.verbs.table import verb_of
 from remanence.backends.llm.answers import mended

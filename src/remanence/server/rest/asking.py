@@ -12,8 +12,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from remanence.api.reading import Misfit, read
-from remanence.api.rendering import encoded
+from remanence.api.values import Misfit, encoded, read
 from remanence.api.verb import AnyVerb
 from remanence.errors import InvalidInput
 from remanence.server.rest.openapi import JSON, Endpoint, types_of

@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from remanence.api.reading import Misfit
+from remanence.api.values import Misfit
 from remanence.errors import RemanenceError
 from remanence.model.progress import Progress
 from remanence.server.access.caller import Caller

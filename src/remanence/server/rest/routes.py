@@ -15,9 +15,8 @@ from starlette.responses import Response
 
 from remanence.api.answers import SearchResult
 from remanence.api.parameters import LIMIT, NAME, parameter
-from remanence.api.reading import Misfit, read
-from remanence.api.rendering import encoded
 from remanence.api.schema import Schema
+from remanence.api.values import Misfit, encoded, read
 from remanence.api.verb import AnyVerb, Holds
 from remanence.api.verbs.table import served, verb_of
 from remanence.errors import Conflict, Forbidden

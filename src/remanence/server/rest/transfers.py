@@ -21,9 +21,8 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from remanence.api.memory import Memory
-from remanence.api.reading import Misfit
-from remanence.api.rendering import encoded
 from remanence.api.schema import Schema
+from remanence.api.values import Misfit, encoded
 from remanence.api.verb import Grant
 from remanence.errors import Cancelled, Forbidden
 from remanence.server.access.caller import Caller

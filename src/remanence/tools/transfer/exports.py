@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, BinaryIO
 
 from remanence.api.memory import Memory
-from remanence.api.rendering import dumped
+from remanence.api.values import dumped
 from remanence.errors import NotFound
 from remanence.model import deadline
 from remanence.model.clock import SystemClock
