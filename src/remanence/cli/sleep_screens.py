@@ -6,14 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from remanence.api.verbs.learn import (
-    Adapters,
-    AdapterVersions,
-    Examples,
-    Experiences,
-    Taught,
-    Tuned,
-)
+from remanence.api.verbs import learn
 from remanence.api.verbs.sleep import NightPlan, RunDetail, Runs, ScheduleList, StepPlan
 from remanence.api.verbs.snapshots import ErasureList, ReceiptCheck
 from remanence.cli.layer_screens import show
@@ -38,13 +31,13 @@ COLOURS = {
 }
 NONE.update(
     {
-        Adapters: "No adapter was made here. (-u names a user.)",
+        learn.Adapters: "No adapter was made here. (-u names a user.)",
         ErasureList: "Nothing was erased here.",
-        Examples: "There is nothing to teach here yet. (-u names a user.)",
-        Experiences: "There is no feedback here yet. (-u names a user.)",
+        learn.Examples: "There is nothing to teach here yet. (-u names a user.)",
+        learn.Experiences: "There is no feedback here yet. (-u names a user.)",
         Runs: "Nothing has run. `rem sleep --dry-run` says what sleep would do.",
-        AdapterVersions: "Nothing was trained yet. `rem feedback` and `rem learn outcome` give it "
-        "something.",
+        learn.AdapterVersions: "Nothing was trained yet. `rem feedback` and `rem learn outcome` "
+        "give it something.",
     }
 )
 CHARTS = 3
@@ -159,14 +152,14 @@ def _(answer: TrainingExample, explain: bool = False) -> None:
 
 
 @show.register
-def _(answer: Tuned, explain: bool = False) -> None:
+def _(answer: learn.Tuned, explain: bool = False) -> None:
     told = f"{answer.state:<9} {answer.examples:,} examples of {answer.memories:,} memories  "
     made = (shown(f"{answer.base}  {answer.folder}"), "dim")
     say(f"{answer.updated_at:%Y-%m-%d %H:%M}  {told}", made, style="green")
 
 
 @show.register
-def _(answer: Taught, explain: bool = False) -> None:
+def _(answer: learn.Taught, explain: bool = False) -> None:
     figures = answer.figures
     say(f"{answer.folder}")
     say(f"{INDENT}new  {_learnt(figures.new_before, figures.new_after)}")
