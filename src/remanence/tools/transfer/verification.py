@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import chain
 from typing import Any
 
 from remanence.model.ports.store import Store
@@ -101,15 +100,13 @@ class _TenantComparison:
         self.differences = Differences()
 
     def run(self) -> TenantDigests:
-        for memories in self._pairs.memories():
+        pairs = self._pairs
+        for memories in pairs.memories():
             self._compare(memories)
             self._report(len(memories))
-        pairs = self._pairs
-        rest: Iterable[Sequence[Pair[Any]]] = chain(
-            pairs.links(), pairs.feedback(), pairs.knowledge(), pairs.documents()
-        )
-        for batch in rest:
-            self._compare(batch)
+        for rest in (pairs.links, pairs.feedback, pairs.knowledge, pairs.documents):
+            for batch in rest():
+                self._compare(batch)
         return TenantDigests(self._tenant, *(f"{each % DIGESTS:032x}" for each in self._sums))
 
     def _compare(self, batch: Sequence[Pair[Any]]) -> None:
