@@ -7,17 +7,7 @@ from typing import Annotated
 import typer
 
 from remanence.api.verb import Group
-from remanence.cli import (
-    access,
-    bench,
-    chat,
-    demo,
-    mcp,
-    running,
-    settings,
-    stores,
-    transfer,
-)
+from remanence.cli import access, bench, chat, demo, mcp, running, settings, stores, transfer
 from remanence.cli.commands import OwnVerbs, add_operations
 from remanence.cli.common import Config, Database, Opening, Tenant
 from remanence.cli.terminal import write_every_character

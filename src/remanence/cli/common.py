@@ -118,12 +118,8 @@ def opening(
 ) -> Opening:
     """What was said before the command's name, overruled by what was said after it."""
     before = context.obj if isinstance(context.obj, Opening) else Opening()
-    return Opening(
-        database=database or before.database,
-        tenant=tenant or before.tenant,
-        config=before.config,
-        form=form,
-    )
+    database, tenant = database or before.database, tenant or before.tenant
+    return replace(before, database=database, tenant=tenant, form=form)
 
 
 def command(*takes: str, **other: Any) -> Callable[[Callable[..., object]], Callable[..., None]]:
