@@ -317,6 +317,10 @@ def test_the_demo_runs_without_a_terminal(rem: Rem) -> None:
     assert "time 2025-05-01 to 2025-06-01" in result.stdout
     assert "What is known of Maya:" in result.stdout
     assert len(result.stdout.splitlines()) < 55
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = page.partition("What is known of Maya:\n")[2].partition("```")[0]
+    assert shown.splitlines()
+    assert shown in result.stdout
 
 
 def test_every_command_has_help_and_is_documented(rem: Rem) -> None:

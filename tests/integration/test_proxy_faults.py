@@ -352,6 +352,16 @@ def test_a_message_that_is_no_storable_text_passes(served: Served, upstream: Cha
     assert stored(served.memory, 2)[0][0].startswith("ab")
 
 
+@pytest.mark.parametrize("name", ["a\0b", "\ud800", " ", "\0"])
+def test_a_name_that_is_no_storable_text_loses_no_exchange(
+    name: str, served: Served, upstream: ChatServer
+) -> None:
+    upstream.then(says("Noted."))
+    said = {"role": "user", "name": name, "content": "I play the oboe"}
+    assert post(served, {"user": "ana", "messages": [said]}).is_success
+    assert [one[0] for one in stored(served.memory, 2)] == ["I play the oboe", "Noted."]
+
+
 @pytest.mark.parametrize(
     "headers",
     [

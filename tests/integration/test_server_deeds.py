@@ -153,3 +153,26 @@ def test_answers_that_ran_out_are_swept_for_every_tenant(tmp_path: Path) -> None
         for n in range(60):
             once.run("one", f"key {n}", b"asked", lambda: b"answer")
         assert [kept(tenant) for tenant in ("one", "two", "three")] == [60, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("wrote", "erased"),
+    [
+        (
+            ("/v1/working/set", {"key": "k", "value": "v", "session_id": "s"}),
+            ("POST", "/v1/working/clear", {"json": {"session_id": "s"}}),
+        ),
+        (
+            ("/v1/snapshots", {"name": "one", "note": "v"}),
+            ("DELETE", "/v1/snapshots", {"params": {"name": "one"}}),
+        ),
+    ],
+)
+def test_whatever_erases_takes_kept_answers_along(server: Served, wrote: Any, erased: Any) -> None:
+    path, body = wrote
+    http.post(server.url + path, json=body, headers={"idempotency-key": "k"}).raise_for_status()
+    documents, reach = server.memory.parts.store.documents, Reach(tenant="default")
+    assert len(documents.shelved(reach, Shelf.ANSWER, limit=9)) == 1
+    method, path, told = erased
+    http.request(method, server.url + path, **told).raise_for_status()
+    assert documents.shelved(reach, Shelf.ANSWER, limit=9) == []

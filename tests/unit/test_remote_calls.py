@@ -51,6 +51,14 @@ def test_ids_stand_in_the_path_and_the_rest_in_the_body() -> None:
     assert body(message) == {"text": "new", "reason": "moved"}
 
 
+@pytest.mark.parametrize(
+    ("verb", "name"), [("forget", "id"), ("find", "states"), ("sleep.run", "steps")]
+)
+def test_an_empty_list_is_not_sent_as_one_left_out(verb: str, name: str) -> None:
+    with pytest.raises(InvalidInput, match=f"{name} is empty"):
+        asked(verb, **{name: []}, user_id="ana")
+
+
 def test_a_query_says_every_kind_of_value() -> None:
     message = asked(
         "facts.about", "Ana & Bo?", include_shared=True, limit=3, as_of=WHEN, user_id=None

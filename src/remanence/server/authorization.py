@@ -189,7 +189,8 @@ class Door:
             elif operation.takes_long(request) and self.office is not None:
                 job = stack.enter_context(self.office.at_work(caller, Work.of(operation)))
                 progress = both(progress, job.report)
-            erases = operation.verb == "erase" or getattr(request, "erase", False)
+            # For good, be it only one memory named by its id.
+            erases = getattr(request, "erase", False) or operation.erases(memory, request)
             if self.once is not None and erases:
                 self.once.forget(memory.tenant)
                 stack.callback(self._forget_answers, self.once, memory.tenant)

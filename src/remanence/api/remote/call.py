@@ -25,6 +25,8 @@ DEEPEST = 32
 # What is kept as it is given: the memory refuses anything in it that JSON does not have.
 VERBATIM = frozenset({"changes", "data", "metadata", "value"})
 _HERE = "cannot be sent to a server; leave it out, or open the memory where it is."
+# Lists that narrow nothing down when they are empty, in this process too.
+ANY_OF_NONE = frozenset({"kinds"})
 
 
 class Otherwise(Enum):
@@ -106,12 +108,21 @@ def _told(one: Parameter, value: Any) -> dict[str, Json]:
     """A value as a field of the request."""
     name = one.name
     if any(get_origin(each) is tuple for each in _parts(one.kind)):
-        return _list(name, value, alone=len(_parts(one.given)) > 1)
+        told = _list(name, value, alone=len(_parts(one.given)) > 1)
+        _check_empty(one, told)
+        return told
     if date in _parts(one.given) and isinstance(value, datetime):
         return {name: validation.moment_of(name, value).date().isoformat()}
     if name == "id":  # what is no id at all is simply not there
         return {name: str(value.memory.id if isinstance(value, Hit) else value)}
     return {name: verbatim(name, value) if name in VERBATIM else data_of(name, value)}
+
+
+def _check_empty(one: Parameter, told: Mapping[str, Json]) -> None:
+    if told.get(one.name) == [] and one.absent is None and one.name not in ANY_OF_NONE:
+        raise InvalidInput(
+            f"{one.name} is empty, and a server takes that for left out; leave out the whole call."
+        )
 
 
 def _list(name: str, value: object, *, alone: bool) -> dict[str, Json]:

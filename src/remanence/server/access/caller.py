@@ -86,7 +86,7 @@ def rule_of(verb: AnyVerb) -> AccessRule:
         writes=verb.writes,
         grave=verb.writes and (verb.destructive or store or verb.governs),
         lasts=verb.reports or verb.lasts is not briefly,
-        erases=verb.verb == "erase" or "erase" in hints,
+        erases=verb.may_erase or "erase" in hints,
         inspects=verb.may_erase or "dry_run" in hints,
         lists=tuple((name, MOST_ITEMS if name in _WRITTEN else MAX_LIMIT) for name in lists),
         trusts="min_trust" in hints,

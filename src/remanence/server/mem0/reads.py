@@ -145,10 +145,11 @@ def only(results: list[dialect.Told], fields: object) -> list[dialect.Told]:
     """The results with the fields that are wanted, if some are named; the id is always there."""
     if not fields:
         return results
-    wanted = set(dialect.listed("fields", fields)) | {"id"}
+    wanted = ["id", *dialect.listed("fields", fields)]
     if not all(isinstance(name, str) for name in wanted):
         raise InvalidInput("fields must be a list of names.")
-    return [{name: one[name] for name in one if name in wanted} for one in results]
+    names = frozenset(wanted)
+    return [{name: one[name] for name in one if name in names} for one in results]
 
 
 def one(desk: Mem0Desk, id: str) -> dialect.Told:

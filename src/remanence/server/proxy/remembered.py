@@ -286,9 +286,10 @@ def writes_of(chat: Chat, heard: StreamedAnswer, placing: Placing, max_text: int
 
 
 def _said(chat: Chat, question: str) -> dict[str, Any]:
-    name = chat.messages[chat.asked or 0].get("name")
+    given = chat.messages[chat.asked or 0].get("name")
+    name = mended(given).strip() if isinstance(given, str) else ""
     said = {"role": "user", "content": question}
-    return said | ({"name": name} if isinstance(name, str) and 0 < len(name) <= 64 else {})
+    return said | ({"name": name} if 0 < len(name) <= 64 else {})
 
 
 def _write(message: dict[str, Any], placing: Placing, trust: float, key: str) -> Write:

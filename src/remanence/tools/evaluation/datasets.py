@@ -1,4 +1,4 @@
-"""Question sets read from files, LoCoMo, REALTALK, LongMemEval, and memories filled with them."""
+"""Question sets read from files: LoCoMo, REALTALK, LongMemEval, BEAM; memories filled with them."""
 
 from __future__ import annotations
 
@@ -110,9 +110,13 @@ def _corpus(entry: Mapping[str, Any], name: str, path: Path) -> Corpus:
             return _longmemeval(entry)
         if "qa" in entry:
             return _locomo(entry, name)
+        if "questions" in entry and "turns" in entry:
+            return _beam(entry)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidInput(f"{path} holds an entry that cannot be read: {error!r}") from error
-    raise InvalidInput(f"{path} holds neither LoCoMo nor LongMemEval entries.")
+    raise InvalidInput(
+        f"{path} holds entries of no known set: LoCoMo, REALTALK, LongMemEval, BEAM."
+    )
 
 
 def _locomo(entry: Mapping[str, Any], name: str) -> Corpus:
@@ -201,6 +205,40 @@ def _longmemeval(entry: Mapping[str, Any]) -> Corpus:
         name=str(entry["question_id"]),
         turns=tuple(turns),
         probes=(probe,) if answered else (),
+    )
+
+
+def _beam(entry: Mapping[str, Any]) -> Corpus:
+    turns: list[Turn] = []
+    for said in entry["turns"]:
+        turns.append(
+            Turn(
+                id=str(said["id"]),
+                session=str(said["session"]),
+                text=str(said["content"]).strip() or "(nothing)",
+                at=_date(said["at"]) if said.get("at") else turns[-1].at,
+                role=said["role"],
+            )
+        )
+    known = {turn.id: turn.session for turn in turns}
+    last = max(turn.at for turn in turns)
+    probes = (_beam_probe(asked, known, last) for asked in entry["questions"])
+    return Corpus(
+        dataset="beam",
+        name=str(entry["id"]),
+        turns=tuple(turns),
+        probes=tuple(probe for probe in probes if probe.turns),
+    )
+
+
+def _beam_probe(asked: Mapping[str, Any], known: Mapping[str, str], last: datetime) -> Probe:
+    gold = set(map(str, asked["evidence"])) & known.keys()
+    return Probe(
+        question=str(asked["question"]),
+        category=str(asked["category"]).replace("_", "-"),
+        now=last,
+        turns=frozenset(gold),
+        sessions=frozenset(known[id] for id in gold),
     )
 
 

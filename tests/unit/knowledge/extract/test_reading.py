@@ -105,6 +105,8 @@ def test_family_and_friends(text: str, expected: set[str]) -> None:
          {"Sam | is from | Brazil", "Sam | lives in | Canada"}),
         ("Since moving here I sleep well", set()),
         ("We moved again, this time to Lyon", {"Sam | lives in | Lyon"}),
+        ("My new place is in Turin, near the river", {"Sam | lives in | Turin"}),
+        ("My flat is in a mess", set()),
         ("I grew up in Ohio", {"Sam | is from | Ohio"}),
         ("I was born in Madrid", {"Sam | born in | Madrid"}),
         ("I'm 27, from Leeds, and I work as a barista",

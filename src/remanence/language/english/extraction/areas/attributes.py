@@ -79,6 +79,11 @@ def _each(predicate: str, shape: Callable[[str, bool], Iterable[str]], lead: str
     return read
 
 
+def _inside(value: str, lower: bool) -> Iterable[tuple[str, str, Aspect]]:
+    towns = place(value[3:], lower) if value.startswith("in ") else ()
+    return [("lives in", one, Aspect.STATE) for one in towns]
+
+
 def _date(value: str, lower: bool) -> Iterable[tuple[str, str, Aspect]]:
     found = DATE.search(value)
     return [("born on", found[0], Aspect.EVER)] if found else []
@@ -126,6 +131,7 @@ _READS: dict[str, Read] = {
     **dict.fromkeys(
         ("hometown", "home town", "home country", "birthplace"), _each("is from", place)
     ),
+    **dict.fromkeys(("place", "flat", "house", "apartment", "new flat", "new place"), _inside),
     **dict.fromkeys(("home", "new home"), _each("lives in", place, "in")),
     **dict.fromkeys(
         ("address", "new address", "home address", "postal address", "current address"), _address
