@@ -114,9 +114,7 @@ def _corpus(entry: Mapping[str, Any], name: str, path: Path) -> Corpus:
             return _beam(entry)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidInput(f"{path} holds an entry that cannot be read: {error!r}") from error
-    raise InvalidInput(
-        f"{path} holds no LoCoMo, REALTALK, LongMemEval or BEAM entries."
-    )
+    raise InvalidInput(f"{path} holds no LoCoMo, REALTALK, LongMemEval or BEAM entries.")
 
 
 def _locomo(entry: Mapping[str, Any], name: str) -> Corpus:
