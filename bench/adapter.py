@@ -22,8 +22,7 @@ import numpy as np
 from private_words import PLAIN_SENSE, Told, memories
 from remanence import Memory
 from remanence.consolidation.learning.learn import Learn
-from remanence.consolidation.learning.replay import lessons_of
-from remanence.consolidation.learning.school import School, experiences_of
+from remanence.consolidation.learning.school import School, experiences_of, lessons_of
 from remanence.consolidation.learning.trainer import teach
 from remanence.model.clock import FixedClock
 from remanence.model.learning import LearnPolicy

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from remanence import Memory
-from remanence.api.error_kinds import KINDS
+from remanence.api.remote.message import KINDS
 from remanence.server.problems import STATUSES
 from remanence.testing.serving import serving
 

@@ -9,14 +9,14 @@ from urllib.parse import urlsplit
 import pytest
 import redis
 
-from remanence.backends.cache.redis_session_format import (
+from remanence.backends.cache.redis_sessions import (
+    RedisSessionCache,
     active_key,
     by_time_key,
     history_key,
     member,
     session_key,
 )
-from remanence.backends.cache.redis_sessions import RedisSessionCache
 from remanence.model.ports.session_cache import SessionCache, SessionKey
 from remanence.testing.session_cache import (
     NAMES,

@@ -9,7 +9,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from remanence.store.sqlite import SqliteStore, schema
+from remanence.store.sqlite import SqliteStore
+from remanence.store.sqlite import database as schema
 from remanence.testing.store_suites.making import add, healthy, memory
 from support.program import Program
 from support.writers import kill_often
@@ -28,7 +29,8 @@ def test_no_acknowledged_write_is_lost(tmp_path: Path) -> None:
 MIGRATION = """
 import os, signal, sys
 import apsw
-from remanence.store.sqlite import SqliteStore, schema
+from remanence.store.sqlite import SqliteStore
+from remanence.store.sqlite import database as schema
 path, last_words, later = sys.argv[1:]
 real = schema.migrations()
 if later:

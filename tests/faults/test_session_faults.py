@@ -19,13 +19,13 @@ from uuid import uuid4
 import pytest
 import redis
 
-from remanence.backends.cache.redis_session_format import (
+from remanence.backends.cache.redis_sessions import (
+    RedisSessionCache,
     active_key,
     by_time_key,
     history_key,
     session_key,
 )
-from remanence.backends.cache.redis_sessions import RedisSessionCache
 from remanence.errors import NotFound
 from remanence.layers.sessions import Sessions
 from remanence.model.clock import FixedClock

@@ -191,7 +191,7 @@ from datetime import timedelta
 from remanence.model.scope import Reach
 from remanence.model.tier import Tier
 from remanence.model.write import Remove
-from remanence.store.core import dictionaries
+from remanence.store.core import tiers as dictionaries
 from remanence.store.sqlite import SqliteStore
 from remanence.testing.store_suites.making import NOW, write
 dictionaries.BATCH = 20

@@ -14,8 +14,7 @@ import pytest
 from remanence import Memory
 from remanence.consolidation.chores import LearningStep
 from remanence.consolidation.learning.learn import Learn
-from remanence.consolidation.learning.trainer import Taught, ndcg
-from remanence.consolidation.learning.versions import Versions
+from remanence.consolidation.learning.trainer import Taught, Versions, ndcg
 from remanence.errors import Conflict, InvalidInput, NotFound
 from remanence.model.clock import FixedClock
 from remanence.model.document import Discard, Put

@@ -26,7 +26,7 @@ from remanence.testing.chat_server import (
     says,
 )
 from remanence.tools.agent import Agent
-from remanence.tools.agent.events import Done, TextPiece, ToolAnswered, ToolCalled, Warned
+from remanence.tools.agent.thread import Done, TextPiece, ToolAnswered, ToolCalled, Warned
 
 ANA: dict[str, Any] = {"user_id": "ana"}
 Make = Callable[..., Agent]

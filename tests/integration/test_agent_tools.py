@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from remanence import Memory
 from remanence.errors import Closed
-from remanence.tools.agent.declarations import BY_NAME, TOOLS
-from remanence.tools.agent.tools import MemoryTools
+from remanence.tools.agent.tools import BY_NAME, TOOLS, MemoryTools
 
 ANA: dict[str, Any] = {"user_id": "ana"}
 

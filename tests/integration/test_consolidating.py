@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from remanence import Memory
-from remanence.consolidation.merges.deeds import MERGED, MERGED_INTO
+from remanence.consolidation.merges.judgement import MERGED, MERGED_INTO
 from remanence.consolidation.merges.step import Merging
 from remanence.consolidation.sleep import Sleep
 from remanence.consolidation.steps import Chore, Planner

@@ -32,7 +32,7 @@ from remanence.testing.store_suites.making import (
     revise,
     write,
 )
-from remanence.tools.transfer.decisions import Why
+from remanence.tools.transfer.entries import Why
 from remanence.tools.transfer.store_copy import copy_store
 from remanence.tools.transfer.verification import copy_and_verify, verify
 from support.copies import COPIED, all_of, everything, fill

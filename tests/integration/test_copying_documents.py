@@ -15,7 +15,7 @@ from remanence.model.document import Address, Discard, Document, Put, Shelf
 from remanence.model.ports.store import Store
 from remanence.testing.store_suites.making import NOW, add, link, memory
 from remanence.tools.transfer import pairs
-from remanence.tools.transfer.decisions import Why
+from remanence.tools.transfer.entries import Why
 from remanence.tools.transfer.store_copy import copy_store
 from remanence.tools.transfer.verification import copy_and_verify, verify
 from support.copies import COPIED, everything, fill_documents

@@ -28,7 +28,7 @@ from remanence.testing.store_suites.making import (
     write,
 )
 from remanence.tools.transfer import pairs
-from remanence.tools.transfer.decisions import Why
+from remanence.tools.transfer.entries import Why
 from remanence.tools.transfer.store_copy import copy_store
 from remanence.tools.transfer.verification import copy_and_verify, verify
 from support.copies import everything, fill

@@ -11,8 +11,8 @@ import apsw
 import pytest
 from typer.testing import CliRunner, Result
 
+from remanence.cli.access import moment_by
 from remanence.cli.app import app
-from remanence.cli.keys import moment_by
 from remanence.config import load_settings
 from remanence.config.assembly import open_store
 from remanence.errors import InvalidInput

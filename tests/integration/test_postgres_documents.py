@@ -22,8 +22,9 @@ from remanence.model.memory import Kind
 from remanence.model.scope import Reach
 from remanence.store import documents
 from remanence.store.conditions import Condition
-from remanence.store.postgres import PostgresStore, maintenance, restore, schema
-from remanence.store.postgres.filters import reached
+from remanence.store.postgres import PostgresStore, restore, schema
+from remanence.store.postgres import upkeep as maintenance
+from remanence.store.postgres.database import reached
 from remanence.store.postgres.session import Session, migrations, sql, statement
 from remanence.testing.store_suites.making import FINGERPRINT, NOW, add, block, healthy, memory, put
 from support.older import lent

@@ -13,7 +13,7 @@ import pytest
 
 from remanence import Memory
 from remanence.server.authorization import Door
-from remanence.server.proxy import recalling
+from remanence.server.proxy import remembered
 from remanence.testing.chat_server import ChatServer, says
 from remanence.testing.patience import HANG_S, until
 from remanence.testing.serving import Served, serving
@@ -176,7 +176,7 @@ class Slow:
 def test_a_chat_waits_for_a_slow_memory_only_so_long(
     stream: bool, served: Served, upstream: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recalling, "WAIT_S", SHORT_S)
+    monkeypatch.setattr(remembered, "WAIT_S", SHORT_S)
     slow = Slow(monkeypatch)
     upstream.then(says("All the same."), says("Marta."))
     began = time.monotonic()
@@ -196,7 +196,7 @@ def test_slow_memories_of_some_keep_nobody_waiting(
     served: Served, upstream: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Calls that were given up still hold their threads; chats go on without memory meanwhile."""
-    monkeypatch.setattr(recalling, "WAIT_S", SHORT_S)
+    monkeypatch.setattr(remembered, "WAIT_S", SHORT_S)
     slow = Slow(monkeypatch)
     upstream.then(*(says(f"Answer {n}.") for n in range(8)))
     began = time.monotonic()

@@ -14,8 +14,8 @@ import httpx
 import pytest
 
 from remanence import Memory
-from remanence.api.reading import Misfit
 from remanence.api.service import MemoryService
+from remanence.api.values import Misfit
 from remanence.errors import DeadlineExceeded, QuotaExceeded, RemanenceError
 from remanence.server.problems import MEDIA_TYPE, SILENT, STATUSES, TITLES
 from remanence.testing.patience import HANG_S

@@ -237,7 +237,7 @@ class TestTracing:
         code = (
             "import sys; sys.modules['opentelemetry.sdk.trace'] = None; "
             "from remanence.config import Settings; "
-            "from remanence.server.tracing import tracing_of; "
+            "from remanence.server.observation import tracing_of; "
             "assert tracing_of(Settings(otel_endpoint='http://127.0.0.1:1')) is None"
         )
         done = subprocess.run(

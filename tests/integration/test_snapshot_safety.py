@@ -13,7 +13,7 @@ import pytest
 
 from remanence import Memory
 from remanence.errors import Conflict, NotFound, StoreCorrupt
-from remanence.layers.erasure.documents import erase_copies
+from remanence.layers.erasure.eraser import erase_copies
 from remanence.layers.snapshots.documents import DocumentSection
 from remanence.layers.snapshots.section import SectionPlace
 from remanence.model.clock import FixedClock

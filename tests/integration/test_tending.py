@@ -12,7 +12,8 @@ import psycopg
 import pytest
 
 from remanence.model.write import Remove
-from remanence.store.postgres import PostgresStore, maintenance
+from remanence.store.postgres import PostgresStore
+from remanence.store.postgres import upkeep as maintenance
 from remanence.store.sqlite import SqliteStore
 from remanence.testing.store_suites.making import LONG, add, healthy, memory, write
 from support.copies import everything, fill

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from remanence import Memory, State
-from remanence.consolidation.merges.deeds import deeds_for
 from remanence.consolidation.merges.groups import member_of
+from remanence.consolidation.merges.judgement import deeds_for
 from remanence.model.clock import FixedClock
 from remanence.model.memory import MemoryRecord
 from remanence.model.scope import Reach

@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 
 from remanence.api.verb import AnyVerb
 from remanence.api.verbs.table import served
-from remanence.server.mcp.resources import PROMPTS
+from remanence.server.mcp.server import PROMPTS
 from remanence.server.mcp.tool import Tool, respelled
 from remanence.server.mcp.tools import PROFILES, tools_of
 from remanence.server.mem0.routes import NOT_HERE_PATHS

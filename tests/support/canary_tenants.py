@@ -14,7 +14,7 @@ from io import BytesIO
 from typing import Any
 
 from remanence.api.memory import Memory
-from remanence.api.rendering import plain
+from remanence.api.values import plain
 from remanence.model.document import Shelf
 from remanence.model.scope import Reach
 from remanence.server.access.keys import Keys

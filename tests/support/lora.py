@@ -7,9 +7,16 @@ from os import PathLike
 
 from remanence.consolidation.learning.lora.examples import TrainingExample
 from remanence.consolidation.learning.lora.files import folder_of
-from remanence.consolidation.learning.lora.jobs import Finetuned, perform, plan
+from remanence.consolidation.learning.lora.jobs import (
+    BATCH,
+    RATE,
+    Finetuned,
+    TrainingRecipe,
+    perform,
+    plan,
+    steps_for,
+)
 from remanence.consolidation.learning.lora.models import require_libraries
-from remanence.consolidation.learning.lora.trainer import BATCH, RATE, TrainingRecipe, steps_for
 from remanence.errors import InvalidInput
 from remanence.model.progress import Progress
 

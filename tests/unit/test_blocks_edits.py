@@ -7,8 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remanence.errors import InvalidInput
-from remanence.layers.blocks.documents import GONE, Content, difference
-from remanence.layers.blocks.edits import appended, check_fits, inserted, replaced
+from remanence.layers.blocks.documents import (
+    GONE,
+    Content,
+    appended,
+    check_fits,
+    difference,
+    inserted,
+    replaced,
+)
 from remanence.model.block import block_label, block_limit
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence.layers.blocks.edits import REDO, UNDO, EditStep, UndoPlace, place
+from remanence.layers.blocks.documents import REDO, UNDO, EditStep, UndoPlace, place
 
 
 class Finger:

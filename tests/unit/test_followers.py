@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from remanence.backends.index.bits import BitsIndex
-from remanence.backends.index.chroma_folder import Hold
+from remanence.backends.index.chroma import Hold
 from remanence.backends.index.remote import Engine, EngineDown, FollowingIndex, Points
 from remanence.backends.index.remote.engine import MOST, NUMBERS, Nodes, Refused, points_of
-from remanence.backends.index.remote.index import FAR, NARROW
-from remanence.backends.index.standby import WithStandby
+from remanence.backends.index.remote.index import FAR, NARROW, WithStandby
 from remanence.errors import IndexUnavailable
 from remanence.model.embedding import FloatArray
 from remanence.model.ports.store import Keys
@@ -249,7 +248,7 @@ def test_without_a_standby_its_file_goes_with_what_was_erased(
 
 HOLDER = """
 import sys
-from remanence.backends.index.chroma_folder import Hold
+from remanence.backends.index.chroma import Hold
 hold = Hold(sys.argv[1])
 print("held", flush=True)
 sys.stdin.read()

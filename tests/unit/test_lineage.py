@@ -39,7 +39,7 @@ from remanence.model.validation import ORIGIN
 from remanence.model.write import Batch, Remove, Revise, Written
 from remanence.store.sqlite import SqliteStore
 from remanence.store.sqlite.archive import SqliteArchive
-from remanence.store.sqlite.tiers import Dictionaries
+from remanence.store.sqlite.vectors import Dictionaries
 from remanence.testing.store_suites.making import FINGERPRINT, NOW, add, memory, revise
 
 ALL = Reach(tenant="t", all_users=True)

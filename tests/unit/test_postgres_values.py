@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence.store.labels import SOMETHING, label_value
-from remanence.store.postgres.words import LONG_TEXTS, NUMBERS, SHORT_TEXTS, encoded
+from remanence.store.conditions import SOMETHING, label_value
+from remanence.store.postgres.arrays import LONG_TEXTS, NUMBERS, SHORT_TEXTS, encoded
 
 whole = st.integers(-(2**63), 2**63 - 1) | st.sampled_from([2**53, 2**53 + 1, -(2**53) - 1, 0])
 real = st.floats(allow_nan=False, allow_infinity=False) | whole.map(float)

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from remanence.api.answers import SearchResult
-from remanence.api.reading import Misfit, read
-from remanence.api.rendering import plain
+from remanence.api.values import Misfit, plain, read
 from remanence.api.verb import AnyVerb
 from remanence.api.verbs.table import VERBS, verb_of
 from remanence.model.hit import Hit

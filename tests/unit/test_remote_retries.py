@@ -10,10 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
-from remanence.api.error_kinds import KINDS, error_of
 from remanence.api.remote import AsyncRemoteMemory, RemoteMemory
 from remanence.api.remote.line import LONGEST_WAIT_S, Patience
-from remanence.api.remote.message import Reply
+from remanence.api.remote.message import KINDS, Reply, error_of
 from remanence.errors import (
     Closed,
     Conflict,

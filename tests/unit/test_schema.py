@@ -9,9 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from remanence.api.reading import Misfit, read
-from remanence.api.rendering import plain
 from remanence.api.schema import Schema, Schemas
+from remanence.api.values import Misfit, plain, read
 from remanence.api.verb import AnyVerb
 from remanence.api.verbs.table import VERBS, verb_of
 from support.instances import JSON, instances

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence.backends.cache.redis_session_format import (
+from remanence.backends.cache.redis_sessions import (
     FIELDS,
     moment,
     read_message,
@@ -22,8 +22,8 @@ from remanence.backends.cache.redis_session_format import (
 from remanence.config import load_settings
 from remanence.config.assembly.stores import make_session_cache
 from remanence.errors import InvalidInput
-from remanence.layers.sessions.expiry import _count_after, doubt, due, was_ahead
 from remanence.layers.sessions.sessions import Nowhere
+from remanence.layers.sessions.storage import _count_after, doubt, due, was_ahead
 from remanence.model.ports.session_cache import SessionCache, SessionKey
 from remanence.model.session import MAX_DATA, check_size, data_of, later, ttl_of, value_of
 from remanence.testing.session_cache import NOW, copy_of, said

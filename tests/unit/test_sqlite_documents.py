@@ -21,8 +21,9 @@ from remanence.model.memory import Kind
 from remanence.model.scope import Reach
 from remanence.store import documents
 from remanence.store.conditions import Condition
-from remanence.store.sqlite import SqliteStore, restore, schema
-from remanence.store.sqlite.filters import reached
+from remanence.store.sqlite import SqliteStore, restore
+from remanence.store.sqlite import database as schema
+from remanence.store.sqlite.database import reached
 from remanence.store.sqlite.session import migrations, sql, statement
 from remanence.testing.store_suites.making import FINGERPRINT, NOW, add, block, healthy, memory, put
 from support.older import lent

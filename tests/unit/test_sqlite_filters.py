@@ -10,7 +10,7 @@ from remanence.errors import InvalidInput
 from remanence.model.filter import Compare, Contains, Filter, Not
 from remanence.model.scope import Reach
 from remanence.store.sqlite import SqliteStore
-from remanence.store.sqlite.filters import reached, within
+from remanence.store.sqlite.database import reached, within
 from remanence.testing.store_suites.making import add, memory
 
 hostile = st.text(min_size=1).map(lambda text: f"'{text}') OR 1=1 --")

@@ -18,8 +18,9 @@ from remanence.model.scope import Reach
 from remanence.model.write import Insert, Remove
 from remanence.recall.views import Views
 from remanence.store.conditions import Condition, joined
-from remanence.store.sqlite import SqliteStore, restore, schema
-from remanence.store.sqlite.knowledge import about
+from remanence.store.sqlite import SqliteStore, restore
+from remanence.store.sqlite import database as schema
+from remanence.store.sqlite.archive import about
 from remanence.store.sqlite.session import Session, bound, migrations, sql, statement
 from remanence.testing.store_suites.making import (
     ANA,

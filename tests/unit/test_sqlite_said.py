@@ -10,7 +10,8 @@ import pytest
 
 from remanence.language.traits import TIME
 from remanence.model.write import Remove
-from remanence.store.sqlite import SqliteStore, Words, schema
+from remanence.store.sqlite import SqliteStore, Words
+from remanence.store.sqlite import database as schema
 from remanence.store.sqlite.session import migrations
 from remanence.testing.store_suites.making import NOW, add, healthy, memory, write
 from remanence.testing.store_suites.recall import said

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from remanence.errors import InvalidInput
-from remanence.store.labels import MAX_TEXT, SOMETHING, any_long_text, label_value, labels
+from remanence.store.conditions import MAX_TEXT, SOMETHING, any_long_text, label_value, labels
 
 LONG = "é" * MAX_TEXT
 

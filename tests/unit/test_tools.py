@@ -11,14 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence.tools.agent.declarations import (
-    BY_NAME,
-    MAX_ARGUMENTS,
-    TOOLS,
-    ToolDeclaration,
-    WrongCall,
-)
-from remanence.tools.agent.tools import is_echo, normalised
+from remanence.tools.agent.declarations import MAX_ARGUMENTS, ToolDeclaration, WrongCall
+from remanence.tools.agent.tools import BY_NAME, TOOLS, is_echo, normalised
 
 NAMES = {
     *("core_memory_append", "core_memory_replace", "core_memory_insert", "core_memory_rethink"),

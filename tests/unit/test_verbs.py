@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from remanence import Memory
-from remanence.api.rendering import dumped, plain
 from remanence.api.service import MemoryService
+from remanence.api.values import dumped, plain
 from remanence.api.verb import AnyVerb, Scoping
 from remanence.api.verbs.table import VERBS, verb_of
 from remanence.context.contexts import Contexts

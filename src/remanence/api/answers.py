@@ -9,29 +9,42 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, make_dataclass, replace
 from pathlib import Path
 from types import GenericAlias
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
-from remanence.api.verb import Holds, MemoryHere
+from remanence.api.verb import ANSWERS, Holds, MemoryHere
 from remanence.errors import Conflict
 from remanence.model import erasure
 from remanence.model.erasure import Erasure
 from remanence.model.hit import Hit, Hits, Understanding
-from remanence.model.memory import MemoryRecord, Related, Revision
+from remanence.model.memory import Json, MemoryRecord, Related, Revision
 from remanence.model.stats import Finding
+
+T = TypeVar("T")
+
+
+def picked(kind: type[T], source: Any, **more: Any) -> T:
+    """An answer of this type: its fields as the source has them, but for those given."""
+    names = (each.name for each in fields(kind) if each.name not in more)  # type: ignore[arg-type]
+    return kind(**{name: getattr(source, name) for name in names}, **more)
 
 
 class Wrapped:
-    """An answer of one field holds the value as it is, a list as a tuple."""
+    """An answer of one field holds the value, a list as a tuple; one of several, its fields."""
 
     __slots__ = ()
     listing: ClassVar[str | None] = None  # the field that is a list of what was asked for
     holds: ClassVar[Holds] = Holds.STORED
 
+    def __init_subclass__(cls, listing: str | None = None, holds: Holds | None = None) -> None:
+        cls.listing, cls.holds = listing or cls.listing, holds or cls.holds
+
     @classmethod
     def of(cls, value: Any, request: Any, memory: MemoryHere) -> Self:
         """What the verb gave for a request, as an answer."""
-        (only,) = fields(cls)  # type: ignore[arg-type]
-        return cls(**{only.name: tuple(value) if isinstance(value, list) else value})
+        first, *others = fields(cls)  # type: ignore[arg-type]
+        if others:
+            return picked(cls, value)
+        return cls(**{first.name: tuple(value) if isinstance(value, list) else value})
 
     def taken(self) -> Any:
         """What the verb gave."""
@@ -62,22 +75,21 @@ History = listed("History", "Every change, oldest first.", revisions=Revision)
 Similarity = wrapped("Similarity", "The cosine of two texts.", Holds.FIGURES, cosine=float)
 Neighbours = listed("Neighbours", "Linked memories, strongest first.", related=Related)
 FreedSpace = wrapped("FreedSpace", "How much room came free.", Holds.FIGURES, bytes=int)
+Value = wrapped("Value", "A value, as JSON has it.", value=Json)
 TextAnswer = wrapped("TextAnswer", "A text.", text=str)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryList(Wrapped):
+class MemoryList(Wrapped, listing="memories"):
     """Several memories."""
 
-    listing = "memories"
     memories: tuple[MemoryRecord, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SearchResult(Wrapped):
+class SearchResult(Wrapped, listing="hits"):
     """Hits, best first; what was read out of the question; parts that could not take part."""
 
-    listing = "hits"
     hits: tuple[Hit, ...]
     understood: Understanding
     degraded: tuple[str, ...]
@@ -91,13 +103,12 @@ class SearchResult(Wrapped):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ForgetResult(Wrapped):
+class ForgetResult(Wrapped, listing="memories"):
     """What was forgotten, or would be (`dry_run`). What was erased has a receipt.
 
     `ids` are those of `memories`, which stay out where the caller may not read.
     """
 
-    listing = "memories"
     dry_run: bool
     erased: bool
     memories: tuple[MemoryRecord, ...]
@@ -119,10 +130,9 @@ class ForgetResult(Wrapped):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FeedbackGiven(Wrapped):
+class FeedbackGiven(Wrapped, holds=Holds.FIGURES):
     """The feedback as it was kept."""
 
-    holds = Holds.FIGURES
     id: str
     useful: bool
 
@@ -135,11 +145,9 @@ class FeedbackGiven(Wrapped):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Examination(Wrapped):
+class Examination(Wrapped, listing="findings", holds=Holds.FIGURES):
     """What `doctor` looked at; `healthy` when nothing wrong is left."""
 
-    listing = "findings"
-    holds = Holds.FIGURES
     healthy: bool
     findings: tuple[Finding, ...]
 
@@ -153,10 +161,9 @@ class Examination(Wrapped):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Copied(Wrapped):
+class Copied(Wrapped, holds=Holds.FIGURES):
     """Where the copy lies and how large it is."""
 
-    holds = Holds.FIGURES
     path: Path
     bytes: int
 
@@ -166,15 +173,18 @@ class Copied(Wrapped):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Acknowledgement(Wrapped):
+class Acknowledgement(Wrapped, holds=Holds.FIGURES):
     """Whether there was anything to do."""
 
-    holds = Holds.FIGURES
     done: bool
 
     @classmethod
     def of(cls, value: bool | None, request: Any, memory: MemoryHere) -> Self:
         return cls(done=value is None or bool(value))
+
+
+ANSWERS |= {"int": Count, "str": TextAnswer, "bool": Acknowledgement, "None": Acknowledgement}
+ANSWERS |= {"Hits": SearchResult, "list[MemoryRecord]": MemoryList}
 
 
 def untouched(record: MemoryRecord) -> MemoryRecord:

@@ -10,8 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, ForwardRef, Union, get_args, get_origin, get_type_hints
 
-from remanence.api.reading import EXACT
-from remanence.api.rendering import plain
+from remanence.api.values import EXACT, plain
 from remanence.api.verbs.table import verb_of
 
 Schema = dict[str, Any]
@@ -64,14 +63,17 @@ class Schemas:
             return {"type": "string", "enum": [str(one.value) for one in kind]}
         return dict(_PLAIN[kind])
 
-    def request(self, kind: type, *, without: frozenset[str] = frozenset()) -> Schema:
-        """The schema of a request, spelled out, with what each field is for."""
-        hints = get_type_hints(kind)
+    def request(
+        self, kind: type, *, without: frozenset[str] = frozenset(), offered: bool = False
+    ) -> Schema:
+        """The schema of a request, spelled out, with what each field is for; as it is `offered` to
+        a model, spelled out at every depth and without null."""
+        hints, field = get_type_hints(kind), self._offered if offered else self.field
         asked = [each for each in fields(kind) if each.name not in without]
         schema: Schema = {
             "type": "object",
             "additionalProperties": False,
-            "properties": {each.name: self.field(each, hints[each.name]) for each in asked},
+            "properties": {each.name: field(each, hints[each.name]) for each in asked},
         }
         if needed := [each.name for each in asked if required(each)]:
             schema["required"] = needed
@@ -91,6 +93,14 @@ class Schemas:
         if not required(each) and each.default is not MISSING and each.default is not None:
             schema["default"] = plain(each.default)
         return schema
+
+    def _offered(self, each: Field[Any], kind: Any) -> Schema:
+        """A field for a model, which leaves out what it does not need."""
+        item = next(iter(get_args(kind)), None)
+        if not (isinstance(item, type) and is_dataclass(item)):
+            return without_null(self.field(each, kind))
+        items = self.request(item, offered=True)
+        return without_null(self.field(each, str)) | {"type": "array", "items": items}
 
     def _component(self, kind: type) -> str:
         if kind in self._named:
@@ -120,6 +130,15 @@ class Schemas:
             fixed = {"minItems": len(items), "maxItems": len(items)}
             return {"type": "array", "prefixItems": items, "items": False, **fixed}
         return {"type": "array", "items": self.of(args[0])}
+
+
+def without_null(schema: Schema) -> Schema:
+    """A schema for a query or a model: there is no null, a field is left out instead."""
+    options = [one for one in schema.get("anyOf", []) if one.get("type") != "null"]
+    if not options:
+        return schema
+    rest = {name: value for name, value in schema.items() if name != "anyOf"}
+    return {**options[0], **rest} if len(options) == 1 else {"anyOf": options, **rest}
 
 
 def required(each: Field[Any]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from copy import copy
 from dataclasses import MISSING, dataclass, field, make_dataclass
 from enum import Enum, StrEnum
@@ -13,7 +13,6 @@ from types import MethodType, NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
     Any,
-    ClassVar,
     Concatenate,
     Generic,
     ParamSpec,
@@ -211,8 +210,10 @@ def for_long(request: Any) -> bool:
 class Layer(Generic[F]):
     """A group of verbs: they run a service here, or are handed to whoever calls it elsewhere."""
 
-    layer: ClassVar[str] = ""
-    group: ClassVar[Group]
+    def __init_subclass__(cls, layer: str = "", group: Group = Group.CARE) -> None:
+        for each in vars(cls).values():
+            if isinstance(each, Verb):
+                each.layer, each.group = layer, each.under or group
 
     def __init__(self, service: Callable[[], Any] | None = None, call: Call | None = None) -> None:
         self._service = service
@@ -233,7 +234,8 @@ class Terms:
     `route` is where it is on a server; one that is `local` instead says why it has none. `answer`
     is the class its value is wrapped in where that is a bare list, text or number; `listing` names
     the list in the answer, if it is one. One that `reports` takes a progress callback. A
-    `destructive` one is worth a question before it runs.
+    `destructive` one is worth a question before it runs. What follows from route and signature
+    (see `_usual`) is said only where it is otherwise.
 
     `holds` says what the answer can hold, where its class does not say so; `erases` whether a
     request destroys for good more than one memory named by its id: what a caller must be allowed
@@ -265,17 +267,18 @@ class Verb(Terms, Generic[P, R]):
     """A verb: its name, its signature, its words, and its terms."""
 
     def __init__(self, declared: Callable[..., R], **terms: Any) -> None:
-        super().__init__(**terms)
+        whole = _spelled(declared)
+        self._spelled = whole.replace(parameters=tuple(whole.parameters.values())[1:])
+        names = self._spelled.parameters.keys()
+        usual = _usual(terms.get("route", ""), names, declared.__annotations__.get("return"))
+        super().__init__(**usual | terms)
         self.declared = declared
         self.listing = self.listing or getattr(self.answer, "listing", None)
         self.holds = terms.get("holds", getattr(self.answer, "holds", Holds.STORED))
-        self.layer = ""
-        self.group = self.under or Group.CARE
+        self.layer, self.group = "", Group.CARE
         self.verb = declared.__name__
         self.__doc__ = inspect.getdoc(declared)
-        whole = _spelled(declared)
-        self._spelled = whole.replace(parameters=tuple(whole.parameters.values())[1:])
-        found, names = attrgetter(self.short_for or self.verb), self._spelled.parameters.keys()
+        found = attrgetter(self.short_for or self.verb)
 
         @wraps(declared)
         def run(layer: Layer[Any], /, *args: Any, **named: Any) -> Any:
@@ -286,10 +289,6 @@ class Verb(Terms, Generic[P, R]):
 
         run.__signature__ = whole  # type: ignore[attr-defined]
         self._run = run
-
-    def __set_name__(self, owner: type[Layer[Any]], name: str) -> None:
-        self.layer = owner.layer
-        self.group = self.under or owner.group
 
     @overload
     def __get__(self, layer: None, owner: type) -> Verb[P, R]: ...
@@ -388,26 +387,17 @@ class Verb(Terms, Generic[P, R]):
     @cached_property
     def signature(self) -> inspect.Signature:
         """Its signature, every type resolved."""
-        hints = get_type_hints(self.declared, include_extras=True)
-        wanted = [
-            one.replace(annotation=hints.get(name, one.annotation))
-            for name, one in self._spelled.parameters.items()
-        ]
-        return inspect.Signature(wanted, return_annotation=hints["return"])
+        return signature_of(self.declared)
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters that a request has; the others are for Python alone."""
-        return tuple(filter(None, map(_parameter, self.signature.parameters.values())))
+        return parameters_of(self.signature)
 
     @cached_property
     def request(self) -> type:
         """The request, as a frozen dataclass."""
-        made = [each.field() for each in self.parameters]
-        name = "".join(part.title() for part in self.name.replace(".", "_").split("_"))
-        request = make_dataclass(name, made, frozen=True, slots=True, kw_only=True)
-        request.__module__ = self.declared.__module__  # where the names in its types are known
-        return request
+        return request_of(self.name.replace(".", "_"), self.parameters, self.declared.__module__)
 
     @cached_property
     def response(self) -> type:
@@ -441,6 +431,7 @@ class Verb(Terms, Generic[P, R]):
 
 
 AnyVerb: TypeAlias = Verb[..., Any]
+ANSWERS: dict[str, type] = {}  # what values are wrapped in, by what signatures call their types
 # What the command of a layer is called where it is not the layer's own name.
 COMMANDS = {
     "conversations": "conversation",
@@ -457,6 +448,38 @@ def verb(route: str = "", **terms: Any) -> Callable[[Callable[Concatenate[Any, P
     service does the work, so the two take the same.
     """
     return lambda declared: Verb(declared, route=route, **terms)
+
+
+def _usual(route: str, names: Collection[str], gives: object) -> dict[str, Any]:
+    """What holds of a verb that does not say it, by its route, its parameters and its answer."""
+    return {
+        "writes": not route.startswith("GET") and bool(route),
+        "scope": Scoping.BY_ID if "{id}" in route else Scoping.SCOPED,
+        "answer": ANSWERS.get(str(gives).removeprefix("builtins.")),
+        "reports": "progress" in names,
+        "erases": where_erasing if "erase" in names else never,
+    }
+
+
+def signature_of(declared: Callable[..., Any]) -> inspect.Signature:
+    """The signature of what is declared, after its first parameter, every type resolved."""
+    hints = get_type_hints(declared, include_extras=True)
+    _, *own = _spelled(declared).parameters.values()
+    wanted = [one.replace(annotation=hints.get(one.name, one.annotation)) for one in own]
+    return inspect.Signature(wanted, return_annotation=hints["return"])
+
+
+def parameters_of(signature: inspect.Signature) -> tuple[Parameter, ...]:
+    """The parameters of a signature that a request has."""
+    return tuple(filter(None, map(_parameter, signature.parameters.values())))
+
+
+def request_of(name: str, parameters: Iterable[Parameter], module: str) -> type:
+    """A request with these parameters, as a frozen dataclass of a module that knows their types."""
+    made, title = [each.field() for each in parameters], name.title().replace("_", "")
+    request = make_dataclass(title, made, frozen=True, slots=True, kw_only=True)
+    request.__module__ = module
+    return request
 
 
 def _spelled(declared: Callable[..., Any]) -> inspect.Signature:

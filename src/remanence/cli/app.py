@@ -7,20 +7,7 @@ from typing import Annotated
 import typer
 
 from remanence.api.verb import Group
-from remanence.cli import (
-    audit,
-    bench,
-    chat,
-    copying,
-    demo,
-    keys,
-    mcp,
-    serving,
-    settings,
-    stores,
-    transfer,
-    worker,
-)
+from remanence.cli import access, bench, chat, demo, mcp, running, settings, stores, transfer
 from remanence.cli.commands import OwnVerbs, add_operations
 from remanence.cli.common import Config, Database, Opening, Tenant
 from remanence.cli.terminal import write_every_character
@@ -61,22 +48,22 @@ for name, group, panel in (
     ("import", transfer.imports, CARE),
     ("bench", bench.group, CARE),
     ("mcp", mcp.group, "Server"),
-    ("keys", keys.group, CARE),
+    ("keys", access.group, CARE),
 ):
     app.add_typer(group, name=name, rich_help_panel=panel)
 for name, run, panel in (
     ("chat", chat.chat, "Layers"),
     ("export", transfer.export, CARE),
     ("restore", transfer.restore, CARE),
-    ("copy", copying.copy, CARE),
+    ("copy", stores.copy, CARE),
     ("migrate", stores.migrate, CARE),
     ("encrypt", stores.encrypt, CARE),
     ("decrypt", stores.decrypt, CARE),
     ("config", settings.config, CARE),
     ("demo", demo.demo, Group.RECALL.value),
-    ("worker", worker.worker, CARE),
-    ("serve", serving.serve, CARE),
-    ("audit", audit.audit, CARE),
+    ("worker", running.worker, CARE),
+    ("serve", running.serve, CARE),
+    ("audit", access.audit, CARE),
 ):
     app.command(name, rich_help_panel=panel)(run)
 

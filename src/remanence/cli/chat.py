@@ -20,7 +20,7 @@ from remanence.errors import ConfigError, RemanenceError
 if TYPE_CHECKING:
     from remanence.api.memory import Memory
     from remanence.tools.agent import Agent
-    from remanence.tools.agent.events import Answer, Event
+    from remanence.tools.agent.thread import Answer, Event
 
 Text = Annotated[
     str | None, typer.Argument(help="say this, print the answer and end; - reads stdin")
@@ -33,25 +33,19 @@ Session = Annotated[
     str | None,
     typer.Option("--session-id", "--session", "-s", help="the conversation to go on with"),
 ]
-Model = Annotated[str | None, typer.Option("--model", help="the model to ask, as in llm_model")]
-Url = Annotated[
-    str | None, typer.Option("--url", help="its OpenAI-compatible address, as in llm_url")
-]
-Once = Annotated[str | None, typer.Option("--once", help="the same as TEXT")]
-MaxTokens = Annotated[int, typer.Option("--max-tokens", help="budget of the context")]
+Model = Annotated[str | None, typer.Option(help="the model to ask, as in llm_model")]
+Url = Annotated[str | None, typer.Option(help="its OpenAI-compatible address, as in llm_url")]
 ShowContext = Annotated[
     bool, typer.Option("--show-context", help="show what the context is made of")
 ]
 MinTrust = Annotated[
-    float | None,
-    typer.Option("--min-trust", min=0, max=1, help="show the model nothing trusted less than this"),
+    float | None, typer.Option(min=0, max=1, help="show the model nothing trusted less than this")
 ]
 Offline = Annotated[bool, typer.Option("--offline", help="ask no model; show what it would get")]
 NoTools = Annotated[
     bool,
     typer.Option(
-        "--no-tools",
-        help="the model gets no tools: it can neither edit nor search its memory",
+        "--no-tools", help="the model gets no tools: it can neither edit nor search its memory"
     ),
 ]
 
@@ -84,8 +78,8 @@ def chat(
     session_id: Session = None,
     model: Model = None,
     url: Url = None,
-    once: Once = None,
-    max_tokens: MaxTokens = 4_000,
+    once: Annotated[str | None, typer.Option(help="the same as TEXT")] = None,
+    max_tokens: Annotated[int, typer.Option(help="budget of the context")] = 4_000,
     min_trust: MinTrust = None,
     show_context: ShowContext = False,
     offline: Offline = False,
@@ -199,7 +193,7 @@ class _Chat:
             self._told(self.last)
 
     def _tell_all(self, events: Iterator[Event], out: _Line) -> None:
-        from remanence.tools.agent.events import Done, TextPiece, ToolAnswered, Warned
+        from remanence.tools.agent.thread import Done, TextPiece, ToolAnswered, Warned
 
         for event in events:
             match event:

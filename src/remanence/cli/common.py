@@ -1,4 +1,4 @@
-"""What every command has: its options, which memory it opens, how it answers, and how it ends."""
+"""What every command has: options, which memory it opens, how it checks, answers and ends."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from remanence.api.rendering import plain
+from remanence.api.values import plain
+from remanence.api.verb import AnyVerb
 from remanence.cli import terminal
 from remanence.errors import InvalidInput, RemanenceError
 
@@ -27,18 +28,12 @@ PANEL = "Everywhere"
 Database = Annotated[
     str | None,
     typer.Option(
-        "--db",
-        "--database",
-        help="the database: a path, or postgresql://…",
-        rich_help_panel=PANEL,
+        "--db", "--database", help="the database: a path, or postgresql://…", rich_help_panel=PANEL
     ),
 ]
-Tenant = Annotated[
-    str | None, typer.Option("--tenant", help="who is logged in", rich_help_panel=PANEL)
-]
+Tenant = Annotated[str | None, typer.Option(help="who is logged in", rich_help_panel=PANEL)]
 Config = Annotated[
-    str | None,
-    typer.Option("--config", help="a settings file, TOML or YAML", rich_help_panel=PANEL),
+    str | None, typer.Option(help="a settings file, TOML or YAML", rich_help_panel=PANEL)
 ]
 AsJson = Annotated[
     bool, typer.Option("--json", help="answer with one JSON envelope", rich_help_panel=PANEL)
@@ -123,12 +118,8 @@ def opening(
 ) -> Opening:
     """What was said before the command's name, overruled by what was said after it."""
     before = context.obj if isinstance(context.obj, Opening) else Opening()
-    return Opening(
-        database=database or before.database,
-        tenant=tenant or before.tenant,
-        config=before.config,
-        form=form,
-    )
+    database, tenant = database or before.database, tenant or before.tenant
+    return replace(before, database=database, tenant=tenant, form=form)
 
 
 def command(*takes: str, **other: Any) -> Callable[[Callable[..., object]], Callable[..., None]]:
@@ -220,3 +211,40 @@ def _os_message(error: OSError) -> str:
 
 def _dumped(data: Any) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+Fields = dict[str, Any]
+Line = Mapping[str, Any]
+
+
+def cleaned(operation: AnyVerb, request: Any, memory: Memory) -> Any:
+    """The request as it is stored; `InvalidInput` for what only the memory may say."""
+    if not operation.writes:
+        return request
+    from remanence.server.access.writing import check_claims
+
+    given = {each.name: getattr(request, each.name) for each in fields(request)}
+    told = cleaning(operation.name, memory.settings)(given)
+    check_claims(operation, told, memory)
+    return replace(request, **told)
+
+
+def cleaning(what: str, settings: Settings) -> Callable[[Fields], Fields]:
+    """What takes private data out of a request or a line, if the settings want it."""
+    if not settings.redact:
+        return dict
+    from remanence.language.redaction import redactor
+    from remanence.server.access.writing import redacted
+
+    redact = redactor(settings.redact)
+    return lambda given: redacted(what, given, redact)
+
+
+def admitting(settings: Settings) -> Callable[[Line], Line] | None:
+    """The same for what is read out of an export."""
+    if not settings.redact:
+        return None
+    from remanence.language.redaction import redactor
+    from remanence.server.access.writing import Intake
+
+    return Intake(None, redactor(settings.redact))

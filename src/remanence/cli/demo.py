@@ -84,8 +84,7 @@ def _messages(session: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _show_answer(question: str, hits: Hits, took: float) -> None:
-    from remanence.cli.figures import strip
-    from remanence.cli.screens import told_of
+    from remanence.cli.screens import strip, told_of
 
     say("")
     say((question, "bold"), (f"  {took * 1000:.0f} ms", "dim"))

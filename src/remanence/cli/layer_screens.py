@@ -20,26 +20,16 @@ from remanence.api.verbs.graph import (
     Picture,
     Timeline,
 )
-from remanence.api.verbs.sessions import SessionList
+from remanence.api.verbs.sessions import SessionList, WorkingItems
 from remanence.api.verbs.snapshots import SnapshotList
-from remanence.api.verbs.working import WorkingItems
 from remanence.cli.screens import INDENT, NONE, by_whom, show, show_brief, value_of
 from remanence.cli.terminal import counted, note, say, shown
 from remanence.language.english.extraction.statement import Statement
+from remanence.model import graph
 from remanence.model.block import Block, BlockVersion
 from remanence.model.context import Context
 from remanence.model.conversation import Conversation, Window
-from remanence.model.graph import (
-    Community,
-    Likeness,
-    Node,
-    Relation,
-    ResolveResult,
-    Route,
-    Subgraph,
-    TimelineEntry,
-)
-from remanence.model.knowledge import Fact, Mention, Standing
+from remanence.model.knowledge import Fact, Standing
 from remanence.model.session import Session, WorkingItem
 from remanence.model.snapshot import Restored, Snapshot, SnapshotDiff
 
@@ -190,8 +180,8 @@ def _(answer: Fact, explain: bool = False) -> None:
     say(f"{INDENT}{answer.id}  {answer.kind}{sources}", style="dim")
 
 
-@show.register
-def _(answer: Conflicts, explain: bool = False) -> None:
+@show.register(Conflicts)
+def _(answer: Any, explain: bool = False) -> None:
     for rivals in answer.conflicts:
         say("either", style="bold")
         for fact in rivals:
@@ -211,15 +201,15 @@ def _(answer: Extraction, explain: bool = False) -> None:
         note("It says nothing that would be kept.")
 
 
-@show.register
-def _(answer: RefusedCounts, explain: bool = False) -> None:
+@show.register(RefusedCounts)
+def _(answer: Any, explain: bool = False) -> None:
     _reasons(answer.reasons)
     if not answer.reasons:
         note("Nothing was refused since the memory was opened.")
 
 
 @show.register
-def _(answer: Node, explain: bool = False) -> None:
+def _(answer: graph.Node, explain: bool = False) -> None:
     say(_headline(answer))
     for relation in answer.relations:
         say(INDENT, _edge(relation))
@@ -238,12 +228,12 @@ def _(answer: Any, explain: bool = False) -> None:
 
 
 @show.register
-def _(answer: Relation, explain: bool = False) -> None:
+def _(answer: graph.Relation, explain: bool = False) -> None:
     say(_edge(answer))
 
 
 @show.register
-def _(answer: Subgraph, explain: bool = False) -> None:
+def _(answer: graph.Subgraph, explain: bool = False) -> None:
     for node in answer.nodes:
         say(_headline(node))
     for edge in answer.edges:
@@ -267,29 +257,18 @@ def _(answer: Picture, explain: bool = False) -> None:
 
 
 @show.register
-def _(answer: TimelineEntry, explain: bool = False) -> None:
-    turn = f"{answer.turn.value:<6} {shown(answer.fact.text)}"
-    say(f"{answer.at:%Y-%m-%d}  {turn}", style="green")
-
-
-@show.register
-def _(answer: Mention, explain: bool = False) -> None:
-    say(f"{answer.happened_at:%Y-%m-%d %H:%M}  {answer.memory}", style="green")
-
-
-@show.register
-def _(answer: Community, explain: bool = False) -> None:
+def _(answer: graph.Community, explain: bool = False) -> None:
     say(f"{shown(answer.name)}  {shown(', '.join(answer.members))}", style="bold")
 
 
 @show.register
-def _(answer: Likeness, explain: bool = False) -> None:
+def _(answer: graph.Likeness, explain: bool = False) -> None:
     pair = f"{answer.score:.2f}  {shown(answer.name)} → {shown(answer.into)}"
     say(pair, (f"  {shown('; '.join(answer.why))}", "dim"), style="cyan")
 
 
 @show.register
-def _(answer: ResolveResult, explain: bool = False) -> None:
+def _(answer: graph.ResolveResult, explain: bool = False) -> None:
     for one in answer.merged:
         show(one)
     if answer.unsure:
@@ -313,7 +292,7 @@ def _reasons(reasons: object) -> None:
             note(f"refused: {reason}, {count}")
 
 
-def _headline(node: Node) -> Text:
+def _headline(node: graph.Node) -> Text:
     line = Text(shown(node.name), style="bold").append(f"  {shown(node.type)}")
     if node.aliases:
         line.append(f"  also {shown(', '.join(node.aliases))}", style="dim")
@@ -321,7 +300,7 @@ def _headline(node: Node) -> Text:
     return line.append(told, style="dim")
 
 
-def _edge(edge: Relation) -> Text:
+def _edge(edge: graph.Relation) -> Text:
     line = Text(f"{shown(edge.source)} ").append(shown(edge.relation), "cyan")
     line.append(f" {shown(edge.target)}")
     since = f"  since {edge.valid_from:%Y-%m-%d}" if edge.valid_from else ""
@@ -329,9 +308,9 @@ def _edge(edge: Relation) -> Text:
     return line.append(since + until, style="dim")
 
 
-def _way(path: Route) -> str:
+def _way(path: graph.Route) -> str:
     told = shown(path.names[0])
     for name, edge in zip(path.names[1:], path.edges, strict=True):
-        how = edge.relation if isinstance(edge, Relation) else "spoken of with"
+        how = edge.relation if isinstance(edge, graph.Relation) else "spoken of with"
         told += f" –{shown(how)}– {shown(name)}"
     return told

@@ -14,6 +14,7 @@ import typer
 
 from remanence.cli import terminal
 from remanence.cli.common import Opening, command
+from remanence.cli.terminal import tell
 from remanence.errors import ConfigError, InvalidInput
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ ClientName = StrEnum("ClientName", ["claude-desktop", "claude-code", "cursor", "
 Where = StrEnum("Where", ["user", "project"])
 Tools = Annotated[
     Profile | None,
-    typer.Option("--tools", help="which tools: default, graph (the reference server's) or full"),
+    typer.Option(help="which tools: default, graph (the reference server's) or full"),
 ]
 User = Annotated[
     str | None, typer.Option("--user-id", "-u", help="the user meant when a call names none")
@@ -39,15 +40,11 @@ Agent = Annotated[
 Session = Annotated[
     str | None, typer.Option("--session-id", "-s", help="the conversation, likewise")
 ]
-Named = Annotated[ClientName, typer.Option("--client", help="the client to install it in")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", "-n", help="change nothing, show what would be written")
 ]
-Scope = Annotated[Where, typer.Option("--scope", help="for you everywhere, or for this folder")]
-File = Annotated[
-    Path | None, typer.Option("--config-file", help="the client's file, if it lies elsewhere")
-]
-EntryName = Annotated[str, typer.Option("--name", help="what the client calls the server")]
+Scope = Annotated[Where, typer.Option(help="for you everywhere, or for this folder")]
+File = Annotated[Path | None, typer.Option(help="the client's file, if it lies elsewhere")]
 
 
 group = typer.Typer(help=HELP)
@@ -82,13 +79,13 @@ def _loaded() -> Callable[..., None]:
 @command()
 def _install(
     asked: Opening,
-    client: Named,
+    client: Annotated[ClientName, typer.Option(help="the client to install it in")],
     scope: Scope = Where.user,
     dry_run: DryRun = False,
     tools: Tools = None,
     user_id: User = None,
     agent_id: Agent = None,
-    name: EntryName = "remanence",
+    name: Annotated[str, typer.Option(help="what the client calls the server")] = "remanence",
     config_file: File = None,
 ) -> None:
     """Tell a client of this memory: its file gains one entry, and keeps all else."""
@@ -138,8 +135,8 @@ def _show(done: Installed) -> None:
     if done.dry_run or not done.changed:
         would = "would be added to" if done.changed else "is already in"
         terminal.stderr().print(f"This {would} {terminal.shown(str(done.file))}:", soft_wrap=True)
-        terminal.write_line(terminal.shown(done.snippet.rstrip()))
+        tell(done.snippet.rstrip())
         return
-    terminal.write_line(terminal.shown(f"Added to {done.file}. Restart the client."))
+    tell(f"Added to {done.file}. Restart the client.")
     if done.backup is not None:
-        terminal.write_line(terminal.shown(f"The file as it was: {done.backup}"))
+        tell(f"The file as it was: {done.backup}")

@@ -1,38 +1,32 @@
-"""Answers for people: one screen per kind of answer."""
+"""Answers for people: one screen per kind of answer, and bars for what a score is made of."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
 from functools import singledispatch
 from typing import Any
 
+from rich.table import Table
 from rich.text import Text
 
-from remanence.api.answers import (
-    Copied,
-    Examination,
-    FeedbackGiven,
-    ForgetResult,
-    FreedSpace,
-    MemoryList,
-    Neighbours,
-    SearchResult,
-    Similarity,
-    Wrapped,
-)
-from remanence.api.rendering import dumped, plain
-from remanence.cli.figures import bars, show_stats
+from remanence.api import answers
+from remanence.api.values import dumped, plain
+from remanence.cli import terminal
 from remanence.cli.terminal import Part, counted, note, say, shown
 from remanence.layers.cleanup import Cleanup
 from remanence.model.erasure import PurgeResult
+from remanence.model.graph import TimelineEntry
 from remanence.model.hit import Hit, Understanding, WhyNot
+from remanence.model.knowledge import Mention
 from remanence.model.memory import Association, MemoryRecord, Related, Revision
-from remanence.model.stats import EMBEDDER, Finding, Stats
+from remanence.model.stats import EMBEDDER, CacheUse, Finding, IndexUse, Stats
+from remanence.model.tier import TierUse
 
 INDENT = "    "
 MOST = 500
 # What is said where a list is empty.
-NONE: dict[type, str] = {Neighbours: "Nothing is linked with it."}
+NONE: dict[type, str] = {answers.Neighbours: "Nothing is linked with it."}
 
 
 @singledispatch
@@ -42,7 +36,7 @@ def show(answer: Any, explain: bool = False) -> None:
 
 
 @show.register
-def _(answer: Wrapped, explain: bool = False) -> None:
+def _(answer: answers.Wrapped, explain: bool = False) -> None:
     """A value; or several things one after the other, or why there are none."""
     (only,) = fields(answer)  # type: ignore[arg-type]
     told = getattr(answer, only.name)
@@ -55,6 +49,26 @@ def _(answer: Wrapped, explain: bool = False) -> None:
         note(NONE[type(answer)])
 
 
+# What is said on one line, and in which colour.
+LINES: Mapping[type, tuple[str, str]] = {
+    answers.Similarity: ("{0.cosine:.3f}", ""),
+    Association: ("{0.source} —{0.type} {0.strength:.2f}→ {0.target}", ""),
+    answers.FreedSpace: ("Compacted; {0.bytes:,} bytes came free.", ""),
+    answers.Copied: ("{0.path} ({0.bytes:,} bytes)", ""),
+    TimelineEntry: ("{0.at:%Y-%m-%d}  {0.turn.value:<6} {0.fact.text}", "green"),
+    Mention: ("{0.happened_at:%Y-%m-%d %H:%M}  {0.memory}", "green"),
+}
+
+
+def _one_line(answer: Any, explain: bool = False) -> None:
+    line, style = LINES[type(answer)]
+    say(shown(line.format(answer)), style=style)
+
+
+for kind in LINES:
+    show.register(kind, _one_line)
+
+
 @show.register
 def _(answer: MemoryRecord, explain: bool = False) -> None:
     say(_body(answer.text))
@@ -63,7 +77,7 @@ def _(answer: MemoryRecord, explain: bool = False) -> None:
 
 
 @show.register
-def _(answer: MemoryList, explain: bool = False) -> None:
+def _(answer: answers.MemoryList, explain: bool = False) -> None:
     for record in answer.memories:
         show_brief(record)
     if not answer.memories:
@@ -71,7 +85,7 @@ def _(answer: MemoryList, explain: bool = False) -> None:
 
 
 @show.register
-def _(answer: SearchResult, explain: bool = False) -> None:
+def _(answer: answers.SearchResult, explain: bool = False) -> None:
     if explain:
         say(f"understood: {shown(told_of(answer.understood))}", style="dim")
     for rank, hit in enumerate(answer.hits, 1):
@@ -91,9 +105,9 @@ def _(answer: WhyNot, explain: bool = False) -> None:
         say(bars(answer.signals, INDENT))
 
 
-@show.register(ForgetResult)
+@show.register(answers.ForgetResult)
 @show.register(Cleanup)
-def _(answer: ForgetResult | Cleanup, explain: bool = False) -> None:
+def _(answer: answers.ForgetResult | Cleanup, explain: bool = False) -> None:
     for record in answer.memories:
         say((f"{record.id}  ", "dim"), _short(record.text))
     told = counted(len(answer.memories), "memory", "memories")
@@ -125,16 +139,6 @@ def _(answer: PurgeResult, explain: bool = False) -> None:
         note(f"Receipt {answer.receipt.id}: `rem erasures get` shows it.")
 
 
-@show.register(Similarity)
-def _(answer: Any, explain: bool = False) -> None:
-    say(f"{answer.cosine:.3f}")
-
-
-@show.register
-def _(answer: Association, explain: bool = False) -> None:
-    say(f"{answer.source} —{shown(answer.type)} {answer.strength:.2f}→ {answer.target}")
-
-
 @show.register
 def _(answer: Related, explain: bool = False) -> None:
     arrow = "→" if answer.outgoing else "←"
@@ -151,12 +155,12 @@ def _(answer: Revision, explain: bool = False) -> None:
 
 
 @show.register
-def _(answer: FeedbackGiven, explain: bool = False) -> None:
+def _(answer: answers.FeedbackGiven, explain: bool = False) -> None:
     say("Noted." if answer.useful else "Noted; sorry.")
 
 
 @show.register
-def _(answer: Examination, explain: bool = False) -> None:
+def _(answer: answers.Examination, explain: bool = False) -> None:
     for each in answer.findings:
         mended = f", {each.repaired} mended" if each.repaired else ""
         state = "ok" if not each.problems else f"{each.problems} wrong{mended}"
@@ -164,16 +168,6 @@ def _(answer: Examination, explain: bool = False) -> None:
         say(mark, f"{each.check}: {state}", (f"  {each.detail}", "dim"))
     if not all(_sound(each) for each in answer.findings if each.check != EMBEDDER):
         note("Run `rem doctor --repair` to mend what can be mended.")
-
-
-@show.register(FreedSpace)
-def _(answer: Any, explain: bool = False) -> None:
-    say(f"Compacted; {answer.bytes:,} bytes came free.")
-
-
-@show.register
-def _(answer: Copied, explain: bool = False) -> None:
-    say(f"{answer.path} ({answer.bytes:,} bytes)")
 
 
 @show.register
@@ -243,3 +237,114 @@ def _told(record: MemoryRecord) -> dict[str, Any]:
 def value_of(value: Any) -> str:
     """A value as JSON has it; a text is itself."""
     return shown(value if isinstance(value, str) else dumped(value))
+
+
+MB = 1024 * 1024
+
+
+def show_stats(stats: Stats) -> None:
+    """Counts, growth and sizes as one small table."""
+    table = Table(show_header=False, box=None, pad_edge=False)
+    for name, value in _rows(stats).items():
+        table.add_row(name, value)
+    terminal.stdout().print(table)
+
+
+def _rows(stats: Stats) -> dict[str, str]:
+    return {
+        "memories": f"{stats.memories:,}{_of(stats.max_memories)}  ({_counts(stats.by_kind)})",
+        "texts and documents": f"{stats.bytes_used:,}{_of(stats.max_bytes)} bytes",
+        "states": _counts(stats.by_state),
+        "per day": f"{stats.per_day:g}  over {len(stats.by_day)} active days",
+        "associations": f"{stats.associations:,}",
+        "layers": _counts(stats.documents),
+        "knowledge": f"{stats.entities:,} entities, {stats.claims:,} claims",
+        "without vectors": f"{stats.pending:,}",
+        "embedder": stats.embedder,
+        "index": _index(stats.index),
+        "cache": _cache(stats.cache),
+        "on disk": f"{stats.bytes_on_disk / MB:.1f} MB",
+        **{f"{one.tier} tier": _tier(one) for one in stats.tiers if one.memories},
+        "in memory": f"{stats.memory_mb:.1f} of {stats.budget_mb:g} MB",
+        "process": f"{stats.process_mb:.0f} MB",
+    }
+
+
+def _of(most: int) -> str:
+    return f" of {most:,}" if most else ""
+
+
+def _tier(one: TierUse) -> str:
+    """A tier: how many memories, and the bytes of each part without packing and as stored."""
+    parts = {
+        "text": (one.text_raw, one.text_stored),
+        "vectors": (one.vectors_raw, one.vectors_stored),
+        "codes": (one.codes_raw, one.codes_stored),
+    }
+    told = ", ".join(f"{name} {_size(raw)} → {_size(kept)}" for name, (raw, kept) in parts.items())
+    return f"{one.memories:,} memories: {told}"
+
+
+def _size(count: int) -> str:
+    return f"{count / MB:.1f} MB" if count >= MB else f"{count / 1024:.1f} KB"
+
+
+def _index(index: IndexUse) -> str:
+    if not index.healthy:
+        return f"{index.kind}: {index.detail}"
+    return f"{index.kind}, {index.behind:,} changes behind" if index.behind else index.kind
+
+
+def _cache(cache: CacheUse | None) -> str:
+    if cache is None:
+        return "none"
+    if not cache.healthy:
+        return f"{cache.kind}: {cache.detail}"
+    asked = cache.hits + cache.misses
+    return (
+        f"{cache.kind}, {cache.entries:,} entries, {cache.mb:.1f} MB, {cache.hits} of {asked} hit"
+    )
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in counts.items()) or "none"
+
+
+WIDTH = 16
+SLIGHT = 0.005
+
+
+def bars(signals: Mapping[str, float], indent: str) -> Text:
+    """A line per signal, strongest first: name, bar, value."""
+    strongest = _strongest(signals)
+    scale = max((abs(value) for value in strongest.values()), default=1.0)
+    lines = Text()
+    for name, value in strongest.items():
+        lines.append(f"{indent}{name:<12}", style="dim")
+        lines.append_text(_bar(value, scale, WIDTH))
+        lines.append(f" {value:+.2f}\n", style="dim")
+    lines.rstrip()
+    return lines
+
+
+def strip(signals: Mapping[str, float], most: int) -> Text:
+    """The strongest signals on one line."""
+    strongest = list(_strongest({n: v for n, v in signals.items() if n != "base"}).items())[:most]
+    scale = max((abs(value) for _, value in strongest), default=1.0)
+    line = Text()
+    for name, value in strongest:
+        line.append(f"{name} ", style="dim")
+        line.append_text(_bar(value, scale, 5))
+        line.append(f" {value:+.1f}   ", style="dim")
+    line.rstrip()
+    return line
+
+
+def _strongest(signals: Mapping[str, float]) -> dict[str, float]:
+    felt = {name: value for name, value in signals.items() if abs(value) >= SLIGHT}
+    return dict(sorted(felt.items(), key=lambda pair: -abs(pair[1])))
+
+
+def _bar(value: float, scale: float, width: int) -> Text:
+    length = max(1, round(width * abs(value) / scale))
+    return Text("▇" * length + " " * (width - length), style="green" if value > 0 else "red")

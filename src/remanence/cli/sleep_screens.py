@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from remanence.api.verbs.erasures import ErasureList, ReceiptCheck
-from remanence.api.verbs.learn import AdapterVersions, Experiences
-from remanence.api.verbs.schedules import ScheduleList
-from remanence.api.verbs.sleep import NightPlan, RunDetail, Runs, StepPlan
-from remanence.api.verbs.tuning import Adapters, Examples, Taught, Tuned
+from remanence.api.verbs import learn
+from remanence.api.verbs.sleep import NightPlan, RunDetail, Runs, ScheduleList, StepPlan
+from remanence.api.verbs.snapshots import ErasureList, ReceiptCheck
 from remanence.cli.layer_screens import show
 from remanence.cli.screens import INDENT, NONE
 from remanence.cli.terminal import note, say, shown
@@ -18,14 +16,8 @@ from remanence.consolidation.learning.lora.examples import TrainingExample
 from remanence.consolidation.learning.lora.models import LossScore
 from remanence.consolidation.retention.forecast import FadingMemory, Forecast, foreseen, text_plot
 from remanence.consolidation.schedules.schedules import ScheduleState
+from remanence.model import learning
 from remanence.model.erasure import Erasure
-from remanence.model.learning import (
-    AdapterVersion,
-    Experience,
-    LearnStatus,
-    TrainingResult,
-    TrainingScores,
-)
 from remanence.model.sleep import Run, Status
 
 __all__ = ["show"]
@@ -39,13 +31,13 @@ COLOURS = {
 }
 NONE.update(
     {
-        Adapters: "No adapter was made here. (-u names a user.)",
+        learn.Adapters: "No adapter was made here. (-u names a user.)",
         ErasureList: "Nothing was erased here.",
-        Examples: "There is nothing to teach here yet. (-u names a user.)",
-        Experiences: "There is no feedback here yet. (-u names a user.)",
+        learn.Examples: "There is nothing to teach here yet. (-u names a user.)",
+        learn.Experiences: "There is no feedback here yet. (-u names a user.)",
         Runs: "Nothing has run. `rem sleep --dry-run` says what sleep would do.",
-        AdapterVersions: "Nothing was trained yet. `rem feedback` and `rem learn outcome` give it "
-        "something.",
+        learn.AdapterVersions: "Nothing was trained yet. `rem feedback` and `rem learn outcome` "
+        "give it something.",
     }
 )
 CHARTS = 3
@@ -120,7 +112,7 @@ def _(answer: Any, explain: bool = False) -> None:
 
 
 @show.register
-def _(answer: LearnStatus, explain: bool = False) -> None:
+def _(answer: learning.LearnStatus, explain: bool = False) -> None:
     say(f"{answer.experiences:,} experiences, {answer.fresh:,} of them new")
     if answer.active is None:
         say("no adapter in use")
@@ -131,7 +123,7 @@ def _(answer: LearnStatus, explain: bool = False) -> None:
 
 
 @show.register
-def _(answer: TrainingResult, explain: bool = False) -> None:
+def _(answer: learning.TrainingResult, explain: bool = False) -> None:
     say(("accepted", "green") if answer.accepted else ("not used", "dim"))
     say(f"{INDENT}{answer.why}")
     if answer.judged.questions:
@@ -139,7 +131,7 @@ def _(answer: TrainingResult, explain: bool = False) -> None:
 
 
 @show.register
-def _(answer: AdapterVersion, explain: bool = False) -> None:
+def _(answer: learning.AdapterVersion, explain: bool = False) -> None:
     state = "in use" if answer.active else "accepted" if answer.accepted else "rejected"
     told = f"{state:<9} {answer.at:%Y-%m-%d %H:%M}  {_judged(answer.judged)}"
     say(f"version {answer.number:<4} {told}", style="bold")
@@ -147,7 +139,7 @@ def _(answer: AdapterVersion, explain: bool = False) -> None:
 
 
 @show.register
-def _(answer: Experience, explain: bool = False) -> None:
+def _(answer: learning.Experience, explain: bool = False) -> None:
     mark = ("✓", "green") if answer.useful else ("✗", "red")
     rank = f"  now at {answer.rank}" if answer.rank else ""
     asked = shown(answer.query or "")
@@ -160,14 +152,14 @@ def _(answer: TrainingExample, explain: bool = False) -> None:
 
 
 @show.register
-def _(answer: Tuned, explain: bool = False) -> None:
+def _(answer: learn.Tuned, explain: bool = False) -> None:
     told = f"{answer.state:<9} {answer.examples:,} examples of {answer.memories:,} memories  "
     made = (shown(f"{answer.base}  {answer.folder}"), "dim")
     say(f"{answer.updated_at:%Y-%m-%d %H:%M}  {told}", made, style="green")
 
 
 @show.register
-def _(answer: Taught, explain: bool = False) -> None:
+def _(answer: learn.Taught, explain: bool = False) -> None:
     figures = answer.figures
     say(f"{answer.folder}")
     say(f"{INDENT}new  {_learnt(figures.new_before, figures.new_after)}")
@@ -221,7 +213,7 @@ def _show_fading(one: FadingMemory) -> None:
     say(f"{told}  {one.id}", style="dim")
 
 
-def _judged(judged: TrainingScores) -> str:
+def _judged(judged: learning.TrainingScores) -> str:
     if not judged.questions:
         return "not judged"
     gain = f"nDCG@10 {judged.before:.3f} → {judged.after:.3f} on {judged.questions} questions"

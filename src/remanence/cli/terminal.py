@@ -86,6 +86,11 @@ def write_line(line: str) -> None:
     write(f"{line}\n")
 
 
+def tell(line: str) -> None:
+    """A line for people to stdout, as it can be shown."""
+    write_line(shown(line))
+
+
 def write(text: str) -> None:
     """Data to stdout, in UTF-8 whatever the locale says."""
     data = text.encode("utf-8", "backslashreplace")

@@ -15,8 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from remanence.cli import terminal
-from remanence.cli.cleaning import admitting, cleaning
-from remanence.cli.common import Opening, OutputForm, Yes, command, confirm
+from remanence.cli.common import Opening, OutputForm, Yes, admitting, cleaning, command, confirm
 from remanence.cli.terminal import counted, progress
 from remanence.errors import InvalidInput, NotFound
 
@@ -46,7 +45,7 @@ ChatFormat = StrEnum("ChatFormat", ["auto", "chatgpt", "claude", "remanence"])
 Chats = Annotated[
     str, typer.Argument(metavar="FILE", help="a .json or .zip file; - is stdin, JSON only")
 ]
-Whose = Annotated[ChatFormat, typer.Option("--format", help="whose export it is")]
+Whose = Annotated[ChatFormat, typer.Option(help="whose export it is")]
 User = Annotated[str | None, typer.Option("--user-id", "-u", help="whose conversations they are")]
 AgentId = Annotated[
     str | None, typer.Option("--agent-id", "--agent", "-a", help="the agent that had them")

@@ -41,6 +41,7 @@ FILE_ALIASES = {
 }
 # Keys of other systems' files that are understood and have no effect here.
 FILE_IGNORED = ("memory.sqlite.pragmas", "memory.chroma", "memory.redis")
+_YES = ("1", "true", "yes", "on")
 _log = logging.getLogger("remanence")
 _SECRET_PART = re.compile(r"([?&][^=&]*(?:pass|key|token|secret|auth)[^=&]*=)[^&]*", re.IGNORECASE)
 
@@ -98,7 +99,7 @@ def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:
             _check_variable(name)
     found = {name: env[alias] for alias, name in ENVIRONMENT_ALIASES.items() if env.get(alias)}
     if "USE_GPU" in env and "device" in found:
-        found["device"] = "auto" if _truth(env["USE_GPU"]) else "cpu"
+        found["device"] = "auto" if env["USE_GPU"].strip().lower() in _YES else "cpu"
     return found | {n: env[PREFIX + n.upper()] for n in _names() if env.get(PREFIX + n.upper())}
 
 
@@ -203,11 +204,10 @@ def _typed(name: str, value: Any) -> Any:
 
 
 def _switch(value: object) -> bool:
-    known = {"1": True, "true": True, "yes": True, "on": True}
-    known |= {"0": False, "false": False, "no": False, "off": False}
-    if (said := str(value).strip().lower()) not in known:
+    said = str(value).strip().lower()
+    if said not in (*_YES, "0", "false", "no", "off"):
         raise ValueError
-    return known[said]
+    return said in _YES
 
 
 def _lossy(wanted: type, value: Any) -> bool:
@@ -217,7 +217,3 @@ def _lossy(wanted: type, value: Any) -> bool:
     if isinstance(value, bool):
         return wanted is not bool
     return wanted is int and isinstance(value, float) and not value.is_integer()
-
-
-def _truth(value: str) -> bool:
-    return value.strip().lower() in ("1", "true", "yes", "on")

@@ -14,11 +14,11 @@ from remanence.consolidation.steps import Chore, ChoreResult
 from remanence.errors import Conflict, NotFound
 from remanence.layers.conversation import Conversations
 from remanence.layers.conversation.chronicle import Daybook, Diary, messages_of
-from remanence.layers.conversation.periods import PERIODS, bounds, days_of, name_of, over
+from remanence.layers.conversation.derivation import PERIODS, bounds, days_of, name_of, over
 from remanence.layers.conversation.summaries import DECLINED, MODEL, coming
 from remanence.layers.conversation.thread import PAUSE, Run, Thread, held_by
 from remanence.model.conversation import Level
-from remanence.model.filter import Compare
+from remanence.model.filter import Compare, happened
 from remanence.model.memory import MemoryRecord
 from remanence.model.ports.store import Span, Store
 from remanence.model.progress import Progress
@@ -192,10 +192,7 @@ class Talks(Chore):
     ) -> dict[Level, list[MemoryRecord]]:
         """The summaries that stand of the days and weeks in a week or month."""
         days, zone = days_of(due.level, due.day), self._zone(night, thread.reach.user_id)
-        within = (
-            Compare("happened_at", "gte", bounds(days[0], zone)[0], field=True),
-            Compare("happened_at", "lt", bounds(days[-1], zone)[1], field=True),
-        )
+        within = happened(bounds(days[0], zone)[0], bounds(days[-1], zone)[1])
         levels = PERIODS[: PERIODS.index(due.level)]
         return {level: list(thread.summaries(level, _FOR_ALL, *within)) for level in levels}
 

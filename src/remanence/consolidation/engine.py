@@ -11,14 +11,14 @@ from functools import cached_property
 
 from remanence import errors
 from remanence.consolidation.fits import Fit, Link, Since, batches, concerned, stamped, unguarded
-from remanence.consolidation.records import past_of, records_of
-from remanence.consolidation.retention.strength import ACTIVE, allowance
+from remanence.consolidation.retention.steps import allowance
 from remanence.consolidation.run_leases import HeldRun, LeaseLost, RunLeases, RunStopped
 from remanence.consolidation.run_log import UNDONE, Account, RunPage, reason_of
-from remanence.consolidation.steps import Chore, Planner
+from remanence.consolidation.steps import Chore, Planner, past_of, records_of
 from remanence.errors import Conflict, NotFound, RemanenceError
 from remanence.errors import Stopped as CalledOff
 from remanence.model import deadline
+from remanence.model.filter import ACTIVE
 from remanence.model.memory import MemoryRecord, Revision, State
 from remanence.model.progress import Progress
 from remanence.model.sleep import Deed, Night, Plan, Run, Status

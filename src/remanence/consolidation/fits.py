@@ -185,7 +185,8 @@ class Fit:
     def _move(self, one: Moved) -> Moved:
         """The move that takes this one back."""
         uses, last = self._uses[one.id]
-        now, later = max(0, uses + one.uses), _later(last, one.used_at)
+        now = max(0, uses + one.uses)
+        later = max((at for at in (last, one.used_at) if at is not None), default=None)
         self._uses[one.id] = (now, later)
         if later == last:
             return Moved(id=one.id, uses=uses - now)
@@ -213,7 +214,3 @@ def _page(
 
 def _id(action: Action) -> str:
     return action.record.id if isinstance(action, Insert) else action.id
-
-
-def _later(one: datetime | None, other: datetime | None) -> datetime | None:
-    return max((at for at in (one, other) if at is not None), default=None)

@@ -14,11 +14,10 @@ from uuid import UUID
 
 from remanence.consolidation.engine import Engine
 from remanence.consolidation.leases import LEASE_S
-from remanence.consolidation.records import records_of
 from remanence.consolidation.retention.forecast import Forecast, draw, forecast, foreseen
 from remanence.consolidation.run_leases import RunLeases
 from remanence.consolidation.run_log import KEEP_DAYS, Account, Journal, RunPage, reach_of
-from remanence.consolidation.steps import Chore, Planner, steps_of
+from remanence.consolidation.steps import Chore, Planner, records_of, steps_of
 from remanence.errors import Conflict, InvalidInput, Stopped
 from remanence.model.clock import Clock
 from remanence.model.deadline import unlimited

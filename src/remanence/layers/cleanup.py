@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from remanence.errors import InvalidInput
-from remanence.model.filter import Both, Compare, Filter, Not
-from remanence.model.memory import MemoryRecord, State, unit_interval
+from remanence.model.filter import ACTIVE, Both, Compare, Filter, Not
+from remanence.model.memory import MemoryRecord, unit_interval
 from remanence.model.validation import ORIGINS, STATED
 
 # A clock this far past the last write is more likely wrong than the memory idle.
@@ -38,7 +38,7 @@ def cleanup_filter(before: datetime, min_importance: float) -> Filter:
         (
             Not(Compare("origin", "in", ORIGINS, field=True)),
             Not(Compare("source", "eq", STATED, field=True)),
-            Compare("state", "eq", State.ACTIVE, field=True),
+            ACTIVE,
             Compare("pinned", "eq", False, field=True),
             Compare("happened_at", "lt", before, field=True),
             Compare("created_at", "lt", before, field=True),

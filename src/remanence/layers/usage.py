@@ -55,7 +55,8 @@ class Uses:
             self._useful[query] = [*(one for one in known if one != id), id][-LEADING:]
             while len(self._useful) > QUESTIONS:
                 del self._useful[next(iter(self._useful))]
-            self._pairs += [(_pair(one, id), at) for one in known if one != id]
+            pairs = [(min(one, id), max(one, id)) for one in known if one != id]
+            self._pairs += [(pair, at) for pair in pairs]
             del self._pairs[:-HELD_PAIRS]
 
     def write_if_due(self) -> None:
@@ -84,10 +85,6 @@ class Uses:
                 self._queued = taken + self._queued
                 self._pairs = pairs + self._pairs
             raise
-
-
-def _pair(a: str, b: str) -> tuple[str, str]:
-    return (a, b) if a < b else (b, a)
 
 
 def faded(found: Iterable[Related], now: datetime) -> list[Related]:

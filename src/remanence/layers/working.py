@@ -12,10 +12,10 @@ from hashlib import blake2b
 from typing import Any
 
 from remanence.errors import Conflict, InvalidInput, NotFound, StoreCorrupt, StoreError
-from remanence.layers.sessions.expiry import due, expired, puts, was_ahead
+from remanence.layers.sessions.storage import due, expired, puts, was_ahead
 from remanence.model.clock import Clock
 from remanence.model.document import Address, Discard, Document, Put, Shelf
-from remanence.model.filter import Both, Compare
+from remanence.model.filter import ACTIVE, Both, Compare
 from remanence.model.memory import Json, Kind, MemoryRecord, State, unit_interval
 from remanence.model.ports.store import Store
 from remanence.model.scope import Reach, check_name
@@ -231,15 +231,9 @@ class Working:
     def _promoted(self, address: Address, text: str) -> MemoryRecord | None:
         """The memory that was promoted from there and says this."""
         reach = Reach(tenant=self._tenant, user_id=address.user_id, session_id=address.session_id)
-        where = Both(
-            (
-                Compare("state", "eq", State.ACTIVE, field=True),
-                Compare("source", "eq", SOURCE, field=True),
-            )
-        )
-        return next(
-            (one for one in self._store.archive.walk(reach, where) if one.text == text), None
-        )
+        where = Both((ACTIVE, Compare("source", "eq", SOURCE, field=True)))
+        found = self._store.archive.walk(reach, where)
+        return next((one for one in found if one.text == text), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,6 +83,14 @@ class Not:
 
 Filter: TypeAlias = Compare | Contains | Both | Either | Not
 
+ACTIVE = Compare("state", "eq", State.ACTIVE, field=True)
+
+
+def happened(since: datetime | None, until: datetime | None) -> tuple[Filter, ...]:
+    """It happened from `since` up to before `until`; either may be left open."""
+    ends = (("gte", since), ("lt", until))
+    return tuple(Compare("happened_at", how, at, field=True) for how, at in ends if at is not None)
+
 
 def parse_filter(given: Mapping[str, Any] | None) -> Filter | None:
     """Read a filter as callers write it.

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from ipaddress import ip_address
 from typing import Any
 from uuid import UUID
 
@@ -219,6 +220,14 @@ def missing(id: object) -> NotFound:
     """The one answer for an id that is not here, whoever's it may be."""
     shown = str(id)[:64]
     return NotFound(f"There is no memory {shown!r} here; check the id.")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether it is this machine alone, by name or address; no proxy stands before it."""
+    try:
+        return host == "localhost" or ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
 
 
 def check_origin(given: Any) -> None:

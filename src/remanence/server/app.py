@@ -24,7 +24,7 @@ from remanence.model.deadline import Deadline
 from remanence.server.access.audit import Audit
 from remanence.server.access.gate import Credentials, Gate
 from remanence.server.access.keys import Keys
-from remanence.server.authorization import Door
+from remanence.server.authorization import Door, Tenants
 from remanence.server.executor import Calls
 from remanence.server.health import Writes, add_health
 from remanence.server.heap import regularly, trimming
@@ -32,17 +32,14 @@ from remanence.server.idempotency import Once
 from remanence.server.jobs import Office
 from remanence.server.mcp.mounting import mount_mcp
 from remanence.server.mem0.routes import add_mem0
-from remanence.server.metrics import Metrics
 from remanence.server.middleware import Guard, allowed_origins
+from remanence.server.observation import Metrics, Tracing, tracing_of
 from remanence.server.proxy.routes import add_proxy
 from remanence.server.rest.admin import add_admin
-from remanence.server.rest.aliases import add_aliases
 from remanence.server.rest.jobs import add_jobs
 from remanence.server.rest.openapi import add_route, document
-from remanence.server.rest.router import add_routes
+from remanence.server.rest.routes import add_aliases, add_routes
 from remanence.server.rest.transfers import add_transfers
-from remanence.server.tenants import Tenants
-from remanence.server.tracing import Tracing, tracing_of
 
 USES_S = 5.0  # how often it is written what searches returned
 _CORS: dict[str, Any] = {

@@ -6,7 +6,9 @@ private data out where that is wanted, and has the deed written down.
 
 from __future__ import annotations
 
+import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, fields, replace
@@ -14,10 +16,10 @@ from datetime import datetime
 from typing import Any
 
 from remanence.api.memory import Memory
-from remanence.api.rendering import encoded
+from remanence.api.values import encoded
 from remanence.api.verb import AnyVerb
 from remanence.api.verbs.table import verb_of
-from remanence.errors import Forbidden, RemanenceError
+from remanence.errors import Closed, Forbidden, RemanenceError
 from remanence.model.deadline import Deadline, unlimited, within
 from remanence.model.progress import Progress
 from remanence.server.access.audit import Audit
@@ -26,6 +28,7 @@ from remanence.server.access.caller import (
     authorise,
     check_extent,
     check_request,
+    is_reserved,
     rule_of,
     told_to,
     trusting,
@@ -33,7 +36,59 @@ from remanence.server.access.caller import (
 from remanence.server.access.writing import Intake, Redact, as_theirs, redacted
 from remanence.server.idempotency import Once
 from remanence.server.jobs import Office, Work, both
-from remanence.server.tenants import Tenants
+
+VIEWS = 1_024  # tenants whose view stays at hand
+
+
+class Tenants:
+    """Gives each tenant its view of one store. Thread-safe."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+        self._own = memory.tenant
+        self._lock = threading.Lock()
+        self._views: OrderedDict[str, Memory] = OrderedDict()
+
+    def of(self, tenant: str) -> Memory:
+        """The memory behind this tenant's wall."""
+        if tenant == self._own:
+            return self.memory
+        if is_reserved(tenant):
+            raise Forbidden(f"The tenant {tenant!r} is Remanence's own.")
+        with self._lock:
+            view = self._views.get(tenant)
+            if view is not None:
+                self._views.move_to_end(tenant)
+                return view
+        return self._opened(tenant)
+
+    def write_uses(self) -> None:
+        """Write what was noted of uses for each tenant; searches themselves never write."""
+        with self._lock:
+            views = list(self._views.values())
+        with suppress(Closed):
+            for each in (self.memory, *views):
+                each.write_uses()
+
+    def close(self) -> None:
+        """Close every view, and the memory itself."""
+        with self._lock:
+            views = list(self._views.values())
+            self._views.clear()
+        for view in views:
+            view.close()
+        self.memory.close()
+
+    def _opened(self, tenant: str) -> Memory:
+        made = self.memory.for_tenant(tenant)
+        with self._lock:
+            view = self._views.setdefault(tenant, made)
+            # One that is let go is not closed: a call may still be at work in it.
+            late = [self._views.popitem(last=False)[1] for _ in range(len(self._views) - VIEWS)]
+        for each in late:
+            each.write_uses()
+        return view
+
 
 REFUSED = "refused"
 EVERY_S = 60.0  # a caller's refusals of one kind are written down no more often than this
@@ -45,35 +100,29 @@ TOLD = (
 )
 
 
+@dataclass(eq=False)
 class Door:
     """Runs operations for callers."""
 
-    def __init__(
-        self,
-        tenants: Tenants,
-        *,
-        recorder: Audit | None = None,
-        redact: Redact | None = None,
-        watch: Callable[[str, float, BaseException | None], None] | None = None,
-        once: Once | None = None,
-        office: Office | None = None,
-    ) -> None:
-        self.once = once
-        self._office = office
-        self._tenants = tenants
-        self._min_trust = tenants.memory.settings.min_trust
-        self._recorder = recorder
-        self._redact = redact
-        self._watch = watch
-        self._refused: dict[tuple[str, str, str], float] = {}
+    tenants: Tenants
+    recorder: Audit | None = None
+    redact: Redact | None = None
+    watch: Callable[[str, float, BaseException | None], None] | None = None
+    once: Once | None = None
+    office: Office | None = None
+    _refused: dict[tuple[str, str, str], float] = field(default_factory=dict, init=False)
+    _min_trust: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        self._min_trust = self.tenants.memory.settings.min_trust
 
     def memory(self, caller: Caller) -> Memory:
         """The caller's memory, for what is not an operation; whoever takes it asks `authorise`."""
-        return self._tenants.of(caller.tenant)
+        return self.tenants.of(caller.tenant)
 
     def intake(self, caller: Caller) -> Intake:
         """What becomes of the lines of the caller's import."""
-        return Intake(caller, self._redact)
+        return Intake(caller, self.redact)
 
     def perform(
         self,
@@ -89,7 +138,7 @@ class Door:
         try:
             authorise(caller, operation)
             check_request(operation, request)
-            memory = self._tenants.of(caller.tenant)
+            memory = self.tenants.of(caller.tenant)
             if rule.trusts and self._min_trust:
                 request = trusting(caller, request, self._min_trust)
             if rule.inspects:
@@ -110,8 +159,8 @@ class Door:
                 self.refused(caller, operation, request)
             raise
         finally:
-            if self._watch is not None:
-                self._watch(rule.name, time.perf_counter() - started, failed)
+            if self.watch is not None:
+                self.watch(rule.name, time.perf_counter() - started, failed)
 
     def check(self, caller: Caller, operation: AnyVerb, request: Any) -> None:
         """Refuse at once what would be refused when it is performed, as far as that is known."""
@@ -121,9 +170,9 @@ class Door:
 
     def _account(self, caller: Caller, deed: str, request: Any) -> None:
         """Have it written down before it is done."""
-        if self._recorder is not None and not getattr(request, "dry_run", False):
+        if self.recorder is not None and not getattr(request, "dry_run", False):
             with unlimited():
-                self._recorder.record(caller, deed, told_of(request))
+                self.recorder.record(caller, deed, told_of(request))
 
     def _at_length(
         self,
@@ -135,12 +184,14 @@ class Door:
     ) -> Any:
         """What lasts is a job, by whatever way it came; what erases takes kept answers along."""
         with ExitStack() as stack:
-            if operation.takes_long(request) and self._office is None:
+            if operation.takes_long(request) and self.office is None:
                 stack.enter_context(within(Deadline()))
-            elif operation.takes_long(request) and self._office is not None:
-                job = stack.enter_context(self._office.at_work(caller, Work.of(operation)))
+            elif operation.takes_long(request) and self.office is not None:
+                job = stack.enter_context(self.office.at_work(caller, Work.of(operation)))
                 progress = both(progress, job.report)
-            if self.once is not None and _erases(operation, request, memory):
+            # For good, be it only one memory named by its id.
+            erases = getattr(request, "erase", False) or operation.erases(memory, request)
+            if self.once is not None and erases:
                 self.once.forget(memory.tenant)
                 stack.callback(self._forget_answers, self.once, memory.tenant)
             return operation.perform(memory, request, progress)
@@ -150,22 +201,22 @@ class Door:
             once.forget(tenant)
 
     def _redacted(self, name: str, request: Any) -> Any:
-        if self._redact is None:
+        if self.redact is None:
             return request
         given = {each.name: getattr(request, each.name) for each in fields(request)}
-        return replace(request, **redacted(name, given, self._redact))
+        return replace(request, **redacted(name, given, self.redact))
 
     def refused(self, caller: Caller, operation: AnyVerb, request: Any = None) -> None:
         """Write down a grave deed that was refused; a log that fails does not let anybody in."""
         kind, now = (caller.tenant, caller.name, operation.name), time.monotonic()
-        if self._recorder is None or now - self._refused.get(kind, -EVERY_S) < EVERY_S:
+        if self.recorder is None or now - self._refused.get(kind, -EVERY_S) < EVERY_S:
             return
         if len(self._refused) >= HELD:
             self._refused.clear()
         self._refused[kind] = now
         with suppress(RemanenceError):
             about = {"operation": operation.name, **told_of(request)}
-            self._recorder.record(caller, REFUSED, about)
+            self.recorder.record(caller, REFUSED, about)
 
 
 def told_of(request: Any) -> dict[str, Any]:
@@ -174,11 +225,6 @@ def told_of(request: Any) -> dict[str, Any]:
     values["filters"] = tuple(getattr(request, "filters", None) or ())
     told = {name: value for name, value in values.items() if value not in (None, (), False)}
     return {n: v.isoformat() if isinstance(v, datetime) else v for n, v in told.items()}
-
-
-def _erases(operation: AnyVerb, request: Any, memory: Memory) -> bool:
-    """Whether it destroys for good, be it only one memory named by its id."""
-    return bool(getattr(request, "erase", False)) or operation.erases(memory, request)
 
 
 @dataclass(frozen=True, kw_only=True)

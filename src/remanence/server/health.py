@@ -17,7 +17,7 @@ from remanence.config.assembly.models import missing_model
 from remanence.errors import Forbidden, RemanenceError, StoreError, StoreUnavailable
 from remanence.model.ports.store import Store
 from remanence.model.scope import Reach
-from remanence.server import metrics
+from remanence.server import observation
 from remanence.server.rest import openapi
 from remanence.server.rest.openapi import add_route
 from remanence.version import __version__
@@ -77,13 +77,13 @@ async def _metrics(request: Request) -> Response:
     if caller.operator:
         told = await state.calls.run(state.metrics.told, state.tenants.memory, state.calls)
     elif caller.may(Grant.ADMIN):
-        told = await state.calls.run(metrics.told_of, state.door.memory(caller))
+        told = await state.calls.run(observation.told_of, state.door.memory(caller))
     else:
         raise Forbidden(
             "Figures of the whole store need a key made with `rem keys create --operator`, those "
             "of a tenant one with the scope `admin`."
         )
-    return Response(told, media_type=metrics.MEDIA_TYPE)
+    return Response(told, media_type=observation.MEDIA_TYPE)
 
 
 def _json(data: dict[str, Any], status: int = 200) -> Response:

@@ -18,25 +18,17 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Match, Route
 from starlette.types import Message, Receive, Scope, Send
 
-from remanence.api.reading import Misfit
+from remanence.api.values import Misfit
 from remanence.config import Settings
 from remanence.errors import AccessError, RateLimited, Unauthenticated
+from remanence.server import problems
 from remanence.server.access.audit import Audit
 from remanence.server.access.caller import Caller, request_id
 from remanence.server.access.gate import NOWHERE, Ended, Gate, caller_address, mark_of, shown_by
 from remanence.server.access.limits import Backoff, Limits, Shares
 from remanence.server.executor import whose
 from remanence.server.logs import LoggedRequest, log_request
-from remanence.server.metrics import MB, Metrics
-from remanence.server.problems import (
-    UNAUTHENTICATED,
-    Overloaded,
-    Problem,
-    Refusal,
-    TooLarge,
-    answer,
-    problem_of,
-)
+from remanence.server.observation import MB, Metrics
 
 # Anybody may ask whether the server is up, and what it can do.
 OPEN_PATHS = frozenset({"/health", "/ready", "/openapi.json"})
@@ -185,7 +177,7 @@ class Guard:
         except Exception as error:
             if exchange.begun:
                 raise  # too late to say so: the answer is cut off
-            problem = problem_of(error, exchange.id)
+            problem = problems.problem_of(error, exchange.id)
             if not admitted:
                 self._count(error, problem)
             elif problem.status >= 500:
@@ -287,14 +279,14 @@ class Guard:
         allowed = sorted({method for methods in same for method in methods})
         raise HTTPException(405, headers={"allow": ", ".join(allowed)})
 
-    def _count(self, error: Exception, problem: Problem) -> None:
+    def _count(self, error: Exception, problem: problems.Problem) -> None:
         """Count who was not let in; a wrong key is one, also where it came too early."""
-        if isinstance(error, Refusal):
+        if isinstance(error, problems.Refusal):
             self._metrics.refused(error.reason)
-        elif isinstance(error, AccessError | Overloaded | TooLarge | Misfit):
-            reason = UNAUTHENTICATED if isinstance(error, TooManyWrong) else problem.type
+        elif isinstance(error, AccessError | problems.Overloaded | problems.TooLarge | Misfit):
+            reason = problems.UNAUTHENTICATED if isinstance(error, TooManyWrong) else problem.type
             self._metrics.refused(reason)
-            if reason == UNAUTHENTICATED:
+            if reason == problems.UNAUTHENTICATED:
                 self._audit.refused(reason)
 
     def _over(self, scope: Scope, exchange: Exchange, seconds: float) -> None:
@@ -338,25 +330,19 @@ def allowed_origins(settings: Settings) -> frozenset[str]:
     return frozenset(_listed(settings.origins))
 
 
-def _wrong_host(host: str) -> Refusal:
+def _wrong_host(host: str) -> problems.Refusal:
     called = f"the name {host}" if host and len(host) <= _LONGEST_NAME else "that name"
-    return Refusal(
-        "host",
-        type="wrong-host",
-        title="Wrong host",
-        status=421,
-        detail=f"This server does not go by {called}; if it should, put the name into the setting "
+    return problems.Refusal(
+        "wrong-host",
+        f"This server does not go by {called}; if it should, put the name into the setting "
         "`hosts` (REMANENCE_HOSTS).",
     )
 
 
-def _wrong_origin() -> Refusal:
-    return Refusal(
-        "origin",
-        type="wrong-origin",
-        title="Pages of another origin may not call this server",
-        status=403,
-        detail="If the page that asked may call this server, put its origin into the setting "
+def _wrong_origin() -> problems.Refusal:
+    return problems.Refusal(
+        "wrong-origin",
+        "If the page that asked may call this server, put its origin into the setting "
         "`origins` (REMANENCE_ORIGINS).",
     )
 
@@ -385,13 +371,13 @@ def exchange_of(scope: Scope, receive: Receive, send: Send) -> Exchange:
     return Exchange(id, headers, receive, send)
 
 
-async def refuse(problem: Problem, scope: Scope, exchange: Exchange) -> None:
+async def refuse(problem: problems.Problem, scope: Scope, exchange: Exchange) -> None:
     """Answer with what went wrong."""
-    await answer(problem, scope["path"])(scope, exchange.received, exchange.send)
+    await problems.answer(problem, scope["path"])(scope, exchange.received, exchange.send)
 
 
-def _too_large(most: int) -> TooLarge:
-    return TooLarge(
+def _too_large(most: int) -> problems.TooLarge:
+    return problems.TooLarge(
         f"The body is larger than {most / MB:g} MB; send less at a time, or stream it to "
         "/v1/import."
     )

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from remanence import errors
-from remanence.api.reading import Misfit
+from remanence.api.values import Misfit
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_S = 1
@@ -24,10 +24,11 @@ OPENAI_PATHS = frozenset({"/v1/chat/completions", "/v1/models"})
 class Refusal(Exception):
     """What a request is refused for, where no error of ours says it; `reason` is for figures."""
 
-    def __init__(self, reason: str, *, type: str, title: str, status: int, detail: str) -> None:
+    def __init__(self, kind: str, detail: str) -> None:
         super().__init__(detail)
-        self.reason = reason
-        self.problem = Problem(type=type, title=title, status=status, detail=detail)
+        self.reason = kind.removeprefix("wrong-")
+        status, title = REFUSALS[kind]
+        self.problem = Problem(type=kind, title=title, status=status, detail=detail)
 
 
 class TooLarge(errors.RemanenceError):
@@ -72,6 +73,11 @@ STATUSES: Mapping[type[Exception], tuple[int, str]] = {
 }
 TITLES: Mapping[str, str] = {kind: title for _, _, kind, title in _TABLE} | {
     "unexpected": "Something unexpected happened"
+}
+REFUSALS: Mapping[str, tuple[int, str]] = {
+    "wrong-host": (421, "Wrong host"),
+    "wrong-origin": (403, "Pages of another origin may not call this server"),
+    "not-configured": (422, TITLES["not-configured"]),
 }
 # Errors whose words may tell of other tenants, files or machines; the log has them.
 SILENT = (errors.StoreError, errors.ConfigError, errors.EmbedderError, errors.IndexUnavailable)

@@ -1,36 +1,132 @@
-"""Running the server: where it listens, with how many processes, until it is told to stop."""
+"""Running the server: where it listens, with how many processes, and until its store is there."""
 
 from __future__ import annotations
 
+import asyncio
 import errno
-import ipaddress
 import logging
 import os
 import signal
 import socket
 import sys
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit
 
+import orjson
 import uvicorn
 from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 from uvicorn.supervisors import Multiprocess
 
 from remanence.api.memory import Memory
 from remanence.config import Settings, hand_over, load_settings
-from remanence.errors import ConfigError
+from remanence.errors import ConfigError, StoreUnavailable
 from remanence.model.clock import SystemClock
+from remanence.model.validation import is_loopback
+from remanence.server import middleware
 from remanence.server.access.keys import Keys
 from remanence.server.heap import few_arenas
 from remanence.server.logs import set_up
-from remanence.server.middleware import allowed_hosts, allowed_origins
-from remanence.server.waiting import Waiting
+from remanence.server.problems import Refusal, answer, problem_of
 from remanence.server.wire import OpenConnections, Wire
+from remanence.version import __version__
+
+PAUSE_S = 1.0
+_DETAIL = "The database does not answer yet; try again in a moment."
+_waiting_log = logging.getLogger("remanence.server")
+
+
+class Waiting:
+    """An ASGI app that is made by `make` as soon as the store answers.
+
+    The first try is made before the server takes calls, so where the store is there nobody
+    notices. What cannot be mended by waiting ends the server.
+    """
+
+    def __init__(self, make: Callable[[], Starlette], settings: Settings) -> None:
+        self._make = make
+        self._entrance = middleware.Entrance(settings)
+        self._app: Starlette | None = None
+        self._tried = asyncio.Event()
+        self._stopping = asyncio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One call, or the life of the server."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif self._app is not None:
+            await self._app(scope, receive, send)
+        elif scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+        else:
+            exchange = middleware.exchange_of(scope, receive, send)
+            try:
+                self._entrance.check(scope, exchange.headers)
+                await _answer(scope["path"], exchange.id)(scope, receive, exchange.send)
+            except Refusal as error:
+                await middleware.refuse(problem_of(error, exchange.id), scope, exchange)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        opening = asyncio.create_task(self._open())
+        tried = asyncio.create_task(self._tried.wait())
+        await asyncio.wait([opening, tried], return_when=asyncio.FIRST_COMPLETED)
+        if opening.done():
+            tried.cancel()
+            await send({"type": "lifespan.startup.failed", "message": str(opening.exception())})
+            return
+        opening.add_done_callback(self._end)
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        self._stopping.set()
+        if self._app is None:
+            opening.cancel()
+        await asyncio.wait([opening])
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _open(self) -> None:
+        """Open the store, and stay for as long as the server lives."""
+        app = await self._made()
+        async with app.router.lifespan_context(app):
+            self._app = app
+            self._tried.set()
+            await self._stopping.wait()
+
+    async def _made(self) -> Starlette:
+        while True:
+            try:
+                return await asyncio.to_thread(self._make)
+            except StoreUnavailable as error:
+                if not self._tried.is_set():
+                    _waiting_log.warning("%s The server waits for it.", error)
+                self._tried.set()
+                await asyncio.sleep(PAUSE_S)
+
+    def _end(self, opening: asyncio.Task[None]) -> None:
+        """Stop the server where its store can be reached and cannot be served."""
+        if not opening.cancelled() and not self._stopping.is_set():
+            _waiting_log.error("The server cannot go on: %s", opening.exception())
+            signal.raise_signal(signal.SIGTERM)
+
+
+def _answer(path: str, id: str) -> Response:
+    if path == "/health":
+        return Response(_told("ok"), media_type="application/json")
+    if path == "/ready":
+        return Response(_told("unavailable"), status_code=503, media_type="application/json")
+    return answer(replace(problem_of(StoreUnavailable(), id), detail=_DETAIL))
+
+
+def _told(status: str) -> bytes:
+    return orjson.dumps({"status": status, "version": __version__})
+
 
 GRACE_S = 30  # for calls under way when the server is told to stop
 LAST_S = 10  # more, for work that nobody waits for any more
@@ -52,16 +148,6 @@ _REASONS = {
 }
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
-
-
 def check_bind(settings: Settings, keys: Keys) -> None:
     """Refuse to listen where others can reach a server that needs no key."""
     if settings.jwt_issuer or keys.known():
@@ -71,8 +157,8 @@ def check_bind(settings: Settings, keys: Keys) -> None:
             f"A server at {settings.host} can be reached from other machines, and there is no key "
             f"yet. {_MAKE_ONE}, or listen at 127.0.0.1."
         )
-    hosts = (host for host in allowed_hosts(settings) if not is_loopback(host))
-    pages = (page for page in allowed_origins(settings) if not _is_local(page))
+    hosts = (host for host in middleware.allowed_hosts(settings) if not is_loopback(host))
+    pages = (page for page in middleware.allowed_origins(settings) if not _is_local(page))
     for name, found in (("hosts", next(hosts, None)), ("origins", next(pages, None))):
         if found is not None:
             raise ConfigError(

@@ -70,13 +70,18 @@ def document_of(row: Row, tenant: str, key: bytes) -> Document:
     """The document of a row of the block `document`, if it is what was signed."""
     if not is_whole(row, tenant, key):
         raise _damaged_document(row[_PLACED])
+    return _standing(row[_PLACED], row[6:11])
+
+
+def _standing(place: Sequence[str], values: Row) -> Document:
+    version, created, updated, ends, text = values
     return Document(
-        address=address_of(row[_PLACED]),
-        value=orjson.loads(row[10]),
-        version=row[6],
-        created_at=moment(row[7]),
-        updated_at=moment(row[8]),
-        expires_at=None if row[9] is None else moment(row[9]),
+        address=address_of(place),
+        value=orjson.loads(text),
+        version=version,
+        created_at=moment(created),
+        updated_at=moment(updated),
+        expires_at=None if ends is None else moment(ends),
     )
 
 
@@ -207,11 +212,12 @@ class Shelves:
             return None
         at, created = micros(one.at), held.created_at if held.version else micros(one.at)
         ends = None if one.expires_at is None else micros(one.expires_at)
-        self._stand(held, (held.version + 1, created, at, ends, asked.text))
+        values = (held.version + 1, created, at, ends, asked.text)
+        self._stand(held, values)
         if one.keep:
             told = (one.verb, at, one.author, one.reason)
             self._keep(held, (held.version, *told, asked.text))
-        return self._document(held, asked)
+        return _standing(held.place, values)
 
     def adopt(self, asked: Adoption) -> None:
         """Put a document with its editions in the place of what was there."""
@@ -237,18 +243,6 @@ class Shelves:
     def _keep(self, held: HeldDocument, values: Row) -> None:
         digest = signed(self._key, self._tenant, (*held.place, *values))
         held.editions.append((*values, digest))
-
-    def _document(self, held: HeldDocument, asked: Ready) -> Document:
-        assert held.row is not None
-        version, created, updated, ends, text, _ = held.row
-        return Document(
-            address=address_of(asked.place),
-            value=orjson.loads(text),
-            version=version,
-            created_at=moment(created),
-            updated_at=moment(updated),
-            expires_at=None if ends is None else moment(ends),
-        )
 
 
 def value_text(value: Any) -> str:

@@ -237,7 +237,7 @@ def readable(row: Sequence[Any]) -> list[Any]:
     mended[3] = row[3] if row[3] in KINDS else KIND_CODES[Kind.EPISODIC]
     mended[4] = row[4] if row[4] in STATES else STATE_CODES[State.ACTIVE]
     mended[5:8] = [value if is_time(value) else 0 for value in row[5:8]]
-    mended[8:10] = [value if _is_share(value) else 0.0 for value in row[8:10]]
+    mended[8:10] = [v if isinstance(v, float) and 0 <= v <= 1 else 0.0 for v in row[8:10]]
     mended[10] = int(bool(row[10]))
     mended[11] = row[11] if isinstance(row[11], int) and 0 < row[11] < 1 << 31 else 1
     mended[20] = row[20] if isinstance(row[20], bytes) and len(row[20]) == 16 else None
@@ -253,10 +253,6 @@ def is_time(value: Any) -> bool:
     except (TypeError, OverflowError):
         return False
     return True
-
-
-def _is_share(value: Any) -> bool:
-    return isinstance(value, float) and 0 <= value <= 1
 
 
 def _is_object(value: Any) -> bool:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence.consolidation.learning.replay import contradicted, lessons_of, replayed, surprise
+from remanence.consolidation.learning.school import contradicted, lessons_of, replayed, surprise
 from remanence.consolidation.learning.trainer import judged_by, split, verdict
 from remanence.errors import InvalidInput
 from remanence.model.learning import Experience, LearnPolicy

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remanence.consolidation.learning.lora.trainer import (
+from remanence.consolidation.learning.lora.jobs import (
     SHOWINGS,
     TrainingRecipe,
     batches,

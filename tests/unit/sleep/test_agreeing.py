@@ -15,12 +15,12 @@ import pytest
 from remanence.consolidation.merges.groups import (
     Member,
     Repeated,
+    Rivals,
     gives_way,
     grouped,
     in_time,
     survivor_of,
 )
-from remanence.consolidation.merges.rivals import Rivals
 from remanence.language.english.agreement import Telling, against, agrees, may_agree
 from remanence.language.english.spelling import plain, worded
 from remanence.model.memory import MemoryRecord

@@ -9,13 +9,16 @@ from typing import Any
 import pytest
 
 from remanence.consolidation.schedules.claims import (
+    Counts,
     Due,
     ScheduleEntry,
     ScheduleTurn,
+    due,
     entry_of,
     entry_to_value,
+    jitter_of,
+    next_due,
 )
-from remanence.consolidation.schedules.due import Counts, due, jitter_of, next_due
 from remanence.consolidation.schedules.plans import (
     DEFAULTS,
     Schedule,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from remanence.layers.conversation.periods import (
+from remanence.layers.conversation.derivation import (
     PERIODS,
     bounds,
     days_of,

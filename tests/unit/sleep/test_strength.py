@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from remanence.consolidation.retention.strength import (
+from remanence.consolidation.retention.steps import (
     ActiveDays,
     Trace,
     allowance,

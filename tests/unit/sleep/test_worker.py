@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import pytest
 
-from remanence.consolidation.schedules.due import Counting
+from remanence.consolidation.schedules.claims import Counting
 from remanence.consolidation.schedules.schedules import Schedules
 from remanence.consolidation.schedules.worker import Background, ServedMoment, SleepRunner, Worker
 from remanence.errors import Conflict, StoreBusy

@@ -12,8 +12,7 @@ from types import UnionType
 from typing import Any, Union, get_args, get_origin
 from uuid import UUID
 
-from remanence.api.reading import Misfit, read
-from remanence.api.rendering import plain
+from remanence.api.values import Misfit, plain, read
 from remanence.api.verb import UNSET, AnyVerb, Parameter
 from remanence.api.verbs.table import verb_of
 from remanence.errors import InvalidInput
@@ -25,6 +24,7 @@ from remanence.model.progress import Progress
 DEEPEST = 32
 # What is kept as it is given: the memory refuses anything in it that JSON does not have.
 VERBATIM = frozenset({"changes", "data", "metadata", "value"})
+_HERE = "cannot be sent to a server; leave it out, or open the memory where it is."
 # Lists that narrow nothing down when they are empty, in this process too.
 ANY_OF_NONE = frozenset({"kinds"})
 
@@ -95,7 +95,8 @@ def _data(verb: AnyVerb, given: Mapping[str, Any]) -> dict[str, Json]:
     for name, value in given.items():
         one = known.get(name)
         if one is None:
-            _refuse(name, value)
+            if value is not None:
+                raise InvalidInput(f"{name} {_HERE}")
             continue
         if value is None and one.absent is UNSET:
             raise InvalidInput(f"{name} cannot be emptied through a server; give it a value.")
@@ -106,7 +107,7 @@ def _data(verb: AnyVerb, given: Mapping[str, Any]) -> dict[str, Json]:
 def _told(one: Parameter, value: Any) -> dict[str, Json]:
     """A value as a field of the request."""
     name = one.name
-    if _is_list(one.kind):
+    if any(get_origin(each) is tuple for each in _parts(one.kind)):
         told = _list(name, value, alone=len(_parts(one.given)) > 1)
         _check_empty(one, told)
         return told
@@ -124,13 +125,6 @@ def _check_empty(one: Parameter, told: Mapping[str, Json]) -> None:
         )
 
 
-def _refuse(name: str, value: object) -> None:
-    if value is not None:
-        raise InvalidInput(
-            f"{name} cannot be sent to a server; leave it out, or open the memory where it is."
-        )
-
-
 def _list(name: str, value: object, *, alone: bool) -> dict[str, Json]:
     """A list as data; where the verb takes one thing alone too, that is a list of one."""
     if alone and value is None:
@@ -141,10 +135,6 @@ def _list(name: str, value: object, *, alone: bool) -> dict[str, Json]:
     if name == "memories":
         items = [{"text": item} if isinstance(item, str) else item for item in items]
     return {name: data_of(name, items)}
-
-
-def _is_list(kind: Any) -> bool:
-    return any(get_origin(each) is tuple for each in _parts(kind))
 
 
 def _parts(kind: Any) -> tuple[Any, ...]:

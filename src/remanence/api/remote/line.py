@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import math
 import random
 import time
@@ -19,6 +18,7 @@ import httpx
 from remanence.api.remote.call import Call
 from remanence.api.remote.message import EVENTS, Events, Message, Reply, answer_of, message_of
 from remanence.errors import Closed, InvalidInput, ServerUnavailable
+from remanence.model.validation import is_loopback
 
 FIRST_WAIT_S = 0.1
 LONGEST_WAIT_S = 30.0
@@ -43,7 +43,7 @@ class ServerAddress:
     def settings(self) -> dict[str, Any]:
         """As httpx takes it. No proxy lies on the way to one's own machine."""
         shown = {} if self.key is None else {"Authorization": f"Bearer {self.key}"}
-        local = _is_loopback(urlsplit(self.url).hostname or "")
+        local = is_loopback(urlsplit(self.url).hostname or "")
         return {
             "base_url": self.url,
             "timeout": self.timeout_s,
@@ -82,13 +82,6 @@ def _seconds(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
         raise InvalidInput(f"timeout_s must be a number of seconds; got {str(value)[:40]!r}.")
     return float(value)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,52 @@ from typing import Any
 from urllib.parse import quote, urlencode
 from uuid import uuid4
 
+from remanence import errors
 from remanence.api.answers import Wrapped
-from remanence.api.error_kinds import PREFIX, error_of
-from remanence.api.reading import Misfit, read
 from remanence.api.remote.call import Call, Otherwise
+from remanence.api.values import Misfit, read
 from remanence.api.verb import AnyVerb
 from remanence.errors import InvalidInput, NotFound, RemanenceError, ServerUnavailable
 from remanence.model.block import block_label
 from remanence.model.memory import Json
 from remanence.model.progress import Progress
+
+PREFIX = "urn:remanence:"
+KINDS: Mapping[str, type[errors.RemanenceError]] = {
+    "malformed": errors.InvalidInput,
+    "too-large": errors.InvalidInput,
+    "overloaded": errors.ServerUnavailable,
+    "version-passed": errors.Conflict,
+    "invalid-input": errors.InvalidInput,
+    "not-found": errors.NotFound,
+    "conflict": errors.Conflict,
+    "unauthenticated": errors.Unauthenticated,
+    "forbidden": errors.Forbidden,
+    "rate-limited": errors.RateLimited,
+    "deadline": errors.DeadlineExceeded,
+    "cancelled": errors.Cancelled,
+    "store-busy": errors.StoreBusy,
+    "quota": errors.QuotaExceeded,
+    "store-full": errors.StoreFull,
+    "store-unavailable": errors.StoreUnavailable,
+    "index-unavailable": errors.IndexUnavailable,
+    "embedder-unavailable": errors.EmbedderUnavailable,
+    "language-model": errors.LanguageModelError,
+    "shutting-down": errors.ServerUnavailable,
+    "not-configured": errors.ConfigError,
+    "failed": errors.RemanenceError,
+    "unexpected": errors.ServerUnavailable,
+    "no-such-route": errors.ServerUnavailable,
+    "wrong-host": errors.ServerUnavailable,
+    "wrong-origin": errors.Forbidden,
+    "http": errors.ServerUnavailable,
+}
+
+
+def error_of(type: str, detail: str) -> errors.RemanenceError:
+    """The error for a problem of this type, `urn:remanence:KIND`; one unknown here is the root."""
+    return KINDS.get(type.removeprefix(PREFIX), errors.RemanenceError)(detail)
+
 
 JSON = "application/json"
 EVENTS = "text/event-stream"
@@ -81,18 +118,15 @@ def answer_of(call: Call, reply: Reply, url: str) -> Any:
             return call.default
         raise error
     try:
-        return _taken(call.verb, read(call.verb.response, body))
+        answer: Any = read(call.verb.response, body)
+        if call.verb.signature.return_annotation is NoneType:
+            return None
+        return answer.taken() if isinstance(answer, Wrapped) else answer
     except (Misfit, InvalidInput) as error:
         raise ServerUnavailable(
             f"{url} answered {call.verb.name} with something else: {error} "
             "Is it a Remanence server of this version?"
         ) from error
-
-
-def _taken(verb: AnyVerb, answer: Any) -> Any:
-    if verb.signature.return_annotation is NoneType:
-        return None
-    return answer.taken() if isinstance(answer, Wrapped) else answer
 
 
 def problem(body: Json, status: int, url: str) -> RemanenceError:

@@ -165,22 +165,8 @@ class OpenMemory:
         self.last_active = time.monotonic()
         return self._parts
 
-    def _reach(
-        self,
-        user_id: str | None = None,
-        agent_id: str | None = None,
-        session_id: str | None = None,
-        include_shared: bool = False,
-        all_users: bool = False,
-    ) -> Reach:
-        return Reach(
-            tenant=self.tenant,
-            user_id=user_id,
-            agent_id=agent_id,
-            session_id=session_id,
-            include_shared=include_shared,
-            all_users=all_users,
-        )
+    def _reach(self, user_id: str | None = None, **narrowed: Any) -> Reach:
+        return Reach(tenant=self.tenant, user_id=user_id, **narrowed)
 
 
 L = TypeVar("L")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Unpack
 from uuid import UUID
 
 import numpy as np
 
 from remanence.api.service.opened import OpenMemory
+from remanence.api.verbs.recalling import Chosen, Searched
 from remanence.errors import InvalidInput
 from remanence.language.english.dates import may_hold_time
 from remanence.layers.cleanup import believed
@@ -32,31 +33,10 @@ class ReadMemory(OpenMemory):
     """One tenant's memory, open, for whoever reads it."""
 
     def search(
-        self,
-        query: str,
-        *,
-        user_id: str | None = None,
-        agent_id: str | None = None,
-        session_id: str | None = None,
-        limit: int = 10,
-        kinds: str | Iterable[str] | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        as_of: datetime | None = None,
-        known_at: datetime | None = None,
-        now: datetime | None = None,
-        filters: Mapping[str, Any] | None = None,
-        states: str | Iterable[str] | None = None,
-        min_score: float | None = None,
-        min_trust: float | None = None,
-        time_weight: float | None = None,
-        diversity: float = 0.0,
-        include_shared: bool = False,
-        all_users: bool = False,
+        self, query: str, *, limit: int = 10, diversity: float = 0.0, **where: Unpack[Searched]
     ) -> Hits:
         """The memories that answer best, best first; `limit` of them whenever that many match."""
-        arguments = {n: v for n, v in locals().items() if n not in ("self", "query")}
-        hits = self._hits(query, **arguments)
+        hits = self._hits(query, limit=limit, diversity=diversity, **where)
         self._uses.note((hit.memory.id for hit in hits), self._clock.now())
         return hits
 
@@ -74,7 +54,12 @@ class ReadMemory(OpenMemory):
         return found[0]
 
     def find(
-        self, *, limit: int = 100, offset: int = 0, newest_first: bool = True, **chosen: Any
+        self,
+        *,
+        limit: int = 100,
+        offset: int = 0,
+        newest_first: bool = True,
+        **chosen: Unpack[Chosen],
     ) -> list[MemoryRecord]:
         """Memories that satisfy conditions, by when they happened; no ranking."""
         check_limit(limit)
@@ -84,7 +69,7 @@ class ReadMemory(OpenMemory):
             reach, where, limit=limit, offset=offset, newest_first=newest_first
         )
 
-    def count(self, **chosen: Any) -> int:
+    def count(self, **chosen: Unpack[Chosen]) -> int:
         """How many memories satisfy the conditions."""
         return self.parts.store.archive.count(*self._chosen(**chosen))
 
@@ -137,18 +122,13 @@ class ReadMemory(OpenMemory):
         self,
         *,
         filters: Mapping[str, Any] | None = None,
-        user_id: str | None = None,
-        agent_id: str | None = None,
-        session_id: str | None = None,
         kinds: str | Iterable[str] | None = None,
         states: str | Iterable[str] | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
-        include_shared: bool = False,
-        all_users: bool = False,
+        **whose: Any,
     ) -> tuple[Reach, Filter]:
-        reach = self._reach(user_id, agent_id, session_id, include_shared, all_users)
-        return reach, where_of(filters, kinds, states, since, until)
+        return self._reach(**whose), where_of(filters, kinds, states, since, until)
 
     def _recent(
         self, session_id: str, *, user_id: str | None = None, limit: int = 100

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Unpack
 
+from remanence.api.parameters import ScopeArguments
 from remanence.api.service.opened import layer
 from remanence.api.service.reading import ReadMemory
 from remanence.api.verb import UNSET
@@ -20,22 +21,14 @@ from remanence.knowledge.graph import Graph
 from remanence.layers.blocks import Blocks
 from remanence.layers.cleanup import Cleanup, cleanup_filter, days_before
 from remanence.layers.conversation import Conversations
-from remanence.layers.erasure.documents import erase_copies
-from remanence.layers.erasure.eraser import Eraser
+from remanence.layers.erasure.eraser import Eraser, erase_copies
 from remanence.layers.erasure.receipts import Erasures
 from remanence.layers.purge.purger import Purger
 from remanence.layers.sessions import Sessions
 from remanence.layers.snapshots import Snapshots
 from remanence.layers.usage import LEADING
 from remanence.layers.working import Working
-from remanence.memories.draft import (
-    changes_of,
-    fields_given,
-    fields_of,
-    provenance,
-    record_of,
-    same,
-)
+from remanence.memories import draft
 from remanence.memories.lineage import MERGED_INTO, sheltering
 from remanence.memories.merges import as_active, hidden, resting, with_return
 from remanence.memories.messages import message_of
@@ -212,7 +205,9 @@ class RememberingMemory(ReadMemory):
     ) -> list[MemoryRecord]:
         """Remember several, together or not at all: texts, or mappings of `add`'s arguments."""
         shared = {"user_id": user_id, "agent_id": agent_id, "session_id": session_id}
-        items = [fields_given(m, n) for n, m in enumerate(validation.several("memories", memories))]
+        items = [
+            draft.fields_given(m, n) for n, m in enumerate(validation.several("memories", memories))
+        ]
         return self._insert([shared | item for item in items], idempotency_key)
 
     def add_messages(
@@ -231,10 +226,10 @@ class RememberingMemory(ReadMemory):
         """Remember the turns of a conversation, in order, together or not at all."""
         shared: dict[str, Any] = {"user_id": user_id, "agent_id": agent_id}
         shared |= {"session_id": session_id, "source": source, "trust": trust}
-        shared |= provenance(actor, quarantined)
+        shared |= draft.provenance(actor, quarantined)
         given = validation.several("messages", messages)
         read = [message_of(message, n) for n, message in enumerate(given)]
-        said = [shared | fields_of(message) for message in read if message is not None]
+        said = [shared | draft.fields_of(message) for message in read if message is not None]
         if not said:  # nothing to keep, but what is wrong is said all the same
             self._drafted(shared | {"text": "nothing"}, self._clock.now())
         return self._insert(said, idempotency_key)
@@ -244,7 +239,7 @@ class RememberingMemory(ReadMemory):
     ) -> MemoryRecord:
         """Change fields of a memory; the old values are kept."""
         given = {name: value for name, value in changes.items() if value is not UNSET}
-        wanted = changes_of(given, self.settings.max_text)
+        wanted = draft.changes_of(given, self.settings.max_text)
         by = {
             "actor": validation.label_of("actor", actor),
             "reason": validation.label_of("reason", reason),
@@ -265,22 +260,20 @@ class RememberingMemory(ReadMemory):
         id: str | Iterable[str] | None = None,
         *,
         filters: Mapping[str, Any] | None = None,
-        user_id: str | None = None,
-        agent_id: str | None = None,
-        session_id: str | None = None,
         all_users: bool = False,
         erase: bool = False,
         dry_run: bool = False,
         actor: str | None = None,
         reason: str | None = None,
+        **where: Unpack[ScopeArguments],
     ) -> Forgotten:
         """Forget memories by id, or those a filter finds in a scope; gives what is forgotten."""
-        if id is not None and (filters or user_id or agent_id or session_id or all_users):
+        if id is not None and (filters or all_users or any(where.values())):
             raise InvalidInput("Give ids, or a scope and filters, not both.")
         erase = validation.truth_of("erase", erase)
         dry_run = validation.truth_of("dry_run", dry_run)
         actor, reason = validation.label_of("actor", actor), validation.label_of("reason", reason)
-        reach = self._reach(user_id, agent_id, session_id, all_users=all_users)
+        reach = self._reach(**where, all_users=all_users)
         ids = None if id is None else [id] if isinstance(id, str) else validation.several("id", id)
 
         def look() -> list[MemoryRecord]:
@@ -448,14 +441,14 @@ class RememberingMemory(ReadMemory):
 
     def _drafted(self, given: Mapping[str, Any], now: datetime) -> MemoryRecord:
         own: dict[str, Any] = {"tenant": self.tenant, "id": str(self._new_id()), "now": now}
-        return record_of(given, max_text=self.settings.max_text, **own)
+        return draft.record_of(given, max_text=self.settings.max_text, **own)
 
     def _updated(
         self, id: str, wanted: Mapping[str, Any], *, actor: str | None, reason: str | None
     ) -> MemoryRecord:
         before, store = self.get(id), self.parts.store
         wanted = with_return(store, before, wanted)
-        new = {n: value for n, value in wanted.items() if not same(value, getattr(before, n))}
+        new = {n: value for n, value in wanted.items() if not draft.same(value, getattr(before, n))}
         if not new:
             return before
         [after] = self.parts.writer.revise_all(

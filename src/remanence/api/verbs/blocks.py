@@ -6,27 +6,18 @@ import builtins
 from datetime import datetime
 from typing import Annotated, TypedDict, Unpack
 
-from remanence.api import answers
 from remanence.api.answers import listed
-from remanence.api.bounds import MOST_CHARACTERS, TEXT
-from remanence.api.parameters import AgentId, By, Reason, UserId, Version
-from remanence.api.verb import F, Group, Holds, Layer, Says, verb, where_erasing
+from remanence.api.parameters import MOST_CHARACTERS, TEXT, AgentId, By, Reason, UserId, Version
+from remanence.api.verb import F, Group, Holds, Layer, Says, verb
 from remanence.model.block import Block, BlockVersion
 
-AsOf = Annotated[datetime | None, Says("as it was then")]
-KnownAt = Annotated[datetime | None, Says("as it was then: a block has no other time")]
 Label = Annotated[str, Says("the block's label, such as persona or human")]
-CreateValue = Annotated[str, Says("what it says at first")]
 Limit = Annotated[int | None, Says("how many characters it may hold", bounds=MOST_CHARACTERS)]
-Description = Annotated[str, Says("what it is for; the model reads it")]
-ReadOnly = Annotated[bool, Says("nobody may edit it")]
 Text = Annotated[str, Says("what to add", bounds=TEXT, piped=True)]
 Old = Annotated[str, Says("the passage, exactly; it must occur once")]
 New = Annotated[str, Says("what takes its place")]
 Line = Annotated[int, Says("before which line, from 0; -1 is the end")]
 RethinkValue = Annotated[str, Says("what it says from now on", piped=True)]
-ConfigureDescription = Annotated[str | None, Says("what it is for; the model reads it")]
-ConfigureReadOnly = Annotated[bool | None, Says("whether nobody may edit it")]
 Erase = Annotated[bool, Says("with its whole history, for good")]
 Before = Annotated[int | None, Says("the older version")]
 After = Annotated[int | None, Says("the newer version")]
@@ -49,8 +40,8 @@ class Owner(TypedDict, total=False):
 class Then(Owner, total=False):
     """Whose block is looked at, and as of when."""
 
-    as_of: AsOf
-    known_at: KnownAt
+    as_of: Annotated[datetime | None, Says("as it was then")]
+    known_at: Annotated[datetime | None, Says("as it was then: a block has no other time")]
 
 
 class Editor(Owner, total=False):
@@ -66,11 +57,8 @@ class Edit(Editor, total=False):
     version: Version
 
 
-class Blocks(Layer[F]):
+class Blocks(Layer[F], layer="blocks", group=Group.BLOCKS):
     """One tenant's blocks: labelled texts that stand in every prompt of a user and an agent."""
-
-    layer = "blocks"
-    group = Group.BLOCKS
 
     @verb("GET /v1/blocks", answer=BlockList)
     def list(self, **where: Unpack[Then]) -> builtins.list[Block]:
@@ -87,60 +75,53 @@ class Blocks(Layer[F]):
 
     @verb(
         "POST /v1/blocks",
-        writes=True,
         holds=Holds.WRITTEN,
         example={"label": "tone", "value": "Short and friendly.", "user_id": "alice"},
     )
     def create(
         self,
         label: Label,
-        value: CreateValue = "",
+        value: Annotated[str, Says("what it says at first")] = "",
         *,
         limit: Limit = None,
-        description: Description = "",
-        read_only: ReadOnly = False,
+        description: Annotated[str, Says("what it is for; the model reads it")] = "",
+        read_only: Annotated[bool, Says("nobody may edit it")] = False,
         **where: Unpack[Editor],
     ) -> Block:
         """Make a block of exactly this user and agent; `Conflict` if it is there."""
 
-    @verb("POST /v1/blocks/{label}/append", writes=True)
+    @verb("POST /v1/blocks/{label}/append")
     def append(self, label: Label, text: Text, **where: Unpack[Edit]) -> Block:
         """Add a text to a block, on a line of its own at the end.
 
         With `version`, here and in every edit: `Conflict` unless the block still is that one.
         """
 
-    @verb("POST /v1/blocks/{label}/replace", writes=True)
+    @verb("POST /v1/blocks/{label}/replace")
     def replace(self, label: Label, old: Old, new: New, **where: Unpack[Edit]) -> Block:
         """Replace a passage that occurs exactly once in a block."""
 
-    @verb("POST /v1/blocks/{label}/insert", writes=True)
+    @verb("POST /v1/blocks/{label}/insert")
     def insert(self, label: Label, text: Text, *, line: Line = -1, **where: Unpack[Edit]) -> Block:
         """Insert a line into a block."""
 
-    @verb("PUT /v1/blocks/{label}", writes=True)
+    @verb("PUT /v1/blocks/{label}")
     def rethink(self, label: Label, value: RethinkValue, **where: Unpack[Edit]) -> Block:
         """Write a block anew."""
 
-    @verb("PATCH /v1/blocks/{label}", writes=True)
+    @verb("PATCH /v1/blocks/{label}")
     def configure(
         self,
         label: Label,
         *,
         limit: Limit = None,
-        description: ConfigureDescription = None,
-        read_only: ConfigureReadOnly = None,
+        description: Annotated[str | None, Says("what it is for; the model reads it")] = None,
+        read_only: Annotated[bool | None, Says("whether nobody may edit it")] = None,
         **where: Unpack[Edit],
     ) -> Block:
         """Change a block's limit, description or protection; what is left out stays."""
 
-    @verb(
-        "DELETE /v1/blocks/{label}",
-        writes=True,
-        answer=answers.Acknowledgement,
-        destructive=True,
-        erases=where_erasing,
-    )
+    @verb("DELETE /v1/blocks/{label}", destructive=True)
     def delete(self, label: Label, *, erase: Erase = False, **where: Unpack[Edit]) -> None:
         """Take a block away; undo brings it back unless it is erased.
 
@@ -151,7 +132,7 @@ class Blocks(Layer[F]):
     def history(self, label: Label, **where: Unpack[Owner]) -> builtins.list[BlockVersion]:
         """Show every version of a block, oldest first."""
 
-    @verb("GET /v1/blocks/{label}/diff", answer=answers.TextAnswer)
+    @verb("GET /v1/blocks/{label}/diff")
     def diff(
         self, label: Label, *, before: Before = None, after: After = None, **where: Unpack[Owner]
     ) -> str:
@@ -160,22 +141,22 @@ class Blocks(Layer[F]):
         A unified diff of two versions, by default of the newest change; version 0 is nothing.
         """
 
-    @verb("POST /v1/blocks/{label}/restore", writes=True)
+    @verb("POST /v1/blocks/{label}/restore")
     def restore(self, label: Label, version: RestoreVersion, **where: Unpack[Editor]) -> Block:
         """Bring back a version of a block, as a new version."""
 
-    @verb("POST /v1/blocks/{label}/undo", writes=True)
+    @verb("POST /v1/blocks/{label}/undo")
     def undo(self, label: Label, **where: Unpack[Edit]) -> Block:
         """Take back the last change of a block, and with every further undo one more.
 
         Back before its first version there is no block: version 0 comes back then.
         """
 
-    @verb("POST /v1/blocks/{label}/redo", writes=True)
+    @verb("POST /v1/blocks/{label}/redo")
     def redo(self, label: Label, **where: Unpack[Edit]) -> Block:
         """Do again what was taken back; an edit in between ends what can be redone."""
 
-    @verb("GET /v1/prompts/blocks", answer=answers.TextAnswer)
+    @verb("GET /v1/prompts/blocks")
     def render(self, *, template: Template = None, **where: Unpack[Then]) -> str:
         """Show the blocks as a prompt has them.
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import builtins
 from datetime import date, datetime
-from typing import Annotated
+from typing import Annotated, TypedDict, Unpack
 
 from remanence.api import answers
 from remanence.api.answers import listed
-from remanence.api.bounds import LABEL, NAME, SIZE
 from remanence.api.parameters import (
+    LABEL,
+    NAME,
+    SIZE,
     Actor,
     AgentId,
     AllUsers,
@@ -28,21 +30,18 @@ from remanence.api.parameters import (
     Until,
     UserId,
 )
-from remanence.api.verb import F, Group, Holds, Layer, Says, for_long, verb, where_erasing
+from remanence.api.verb import F, Group, Holds, Layer, Says, for_long, verb
 from remanence.model.conversation import Conversation, Window
 from remanence.model.hit import Hits
 from remanence.model.memory import MemoryRecord
 
-AppendSessionId = Annotated[str, Says("the conversation they belong to", "-s", bounds=NAME)]
 SessionId = Annotated[str, Says("the conversation's id", bounds=NAME)]
-Title = Annotated[str | None, Says("what it is called", bounds=LABEL)]
 Before = Annotated[
     str | datetime | None,
     Says("only those before this message's id, or this moment", wire=str | None),
 ]
 MaxMessages = Annotated[int | None, Says("so many messages at most; else the setting", bounds=SIZE)]
 MaxTokens = Annotated[int | None, Says("so many tokens at most; else the setting", bounds=SIZE)]
-SearchSessionId = Annotated[str | None, Says("the conversation", "-s", bounds=NAME)]
 Within = Annotated[
     str,
     Says(
@@ -62,16 +61,19 @@ ConversationList = listed(
 )
 
 
-class Conversations(Layer[F]):
-    """Conversations of one tenant: a session of a user is one as soon as a message is in it."""
+class Spoken(TypedDict, total=False):
+    """Whose words are summarised, and how far they must be trusted."""
 
-    layer = "conversations"
-    group = Group.CONVERSATIONS
+    user_id: UserId
+    agent_id: AgentId
+    min_trust: MinTrust
+
+
+class Conversations(Layer[F], layer="conversations", group=Group.CONVERSATIONS):
+    """Conversations of one tenant: a session of a user is one as soon as a message is in it."""
 
     @verb(
         "POST /v1/conversations",
-        writes=True,
-        answer=answers.MemoryList,
         holds=Holds.WRITTEN,
         bare=answers.all_untouched,
         example={
@@ -84,7 +86,7 @@ class Conversations(Layer[F]):
         self,
         messages: Messages,
         *,
-        session_id: AppendSessionId,
+        session_id: Annotated[str, Says("the conversation they belong to", "-s", bounds=NAME)],
         user_id: UserId = None,
         agent_id: AgentId = None,
         source: Source = None,
@@ -103,12 +105,12 @@ class Conversations(Layer[F]):
         Those that are `quarantined` are not part of the conversation until they are let in.
         """
 
-    @verb("POST /v1/conversations/describe", writes=True)
+    @verb("POST /v1/conversations/describe")
     def describe(
         self,
         session_id: SessionId,
         *,
-        title: Title = None,
+        title: Annotated[str | None, Says("what it is called", bounds=LABEL)] = None,
         metadata: Metadata = None,
         user_id: UserId = None,
         agent_id: AgentId = None,
@@ -133,7 +135,7 @@ class Conversations(Layer[F]):
     ) -> builtins.list[Conversation]:
         """List conversations, the last spoken in first."""
 
-    @verb("GET /v1/conversations/messages", answer=answers.MemoryList)
+    @verb("GET /v1/conversations/messages")
     def messages(
         self,
         session_id: SessionId,
@@ -171,14 +173,14 @@ class Conversations(Layer[F]):
 
     @verb(
         "POST /v1/conversations/search",
-        answer=answers.SearchResult,
+        writes=False,
         example={"query": "When does the train leave?", "user_id": "alice"},
     )
     def search(
         self,
         query: Query,
         *,
-        session_id: SearchSessionId = None,
+        session_id: Annotated[str | None, Says("the conversation", "-s", bounds=NAME)] = None,
         user_id: UserId = None,
         agent_id: AgentId = None,
         within: Within = "everywhere",
@@ -194,9 +196,7 @@ class Conversations(Layer[F]):
         `everywhere` looks in every conversation of the user, whatever `session_id` is.
         """
 
-    @verb(
-        "POST /v1/conversations/summarise", writes=True, answer=answers.MemoryList, lasts=for_long
-    )
+    @verb("POST /v1/conversations/summarise", lasts=for_long)
     def summarise(
         self, session_id: SessionId, *, user_id: UserId = None, refine: Refine = True
     ) -> builtins.list[MemoryRecord]:
@@ -209,7 +209,7 @@ class Conversations(Layer[F]):
         extracted ones stand.
         """
 
-    @verb("GET /v1/conversations/summary", answer=answers.TextAnswer)
+    @verb("GET /v1/conversations/summary")
     def summary(
         self, session_id: SessionId, *, user_id: UserId = None, min_trust: MinTrust = None
     ) -> str:
@@ -220,16 +220,8 @@ class Conversations(Layer[F]):
         With `min_trust` it is as if nothing that is trusted less had been said.
         """
 
-    @verb("POST /v1/conversations/day", writes=True, lasts=for_long)
-    def day(
-        self,
-        day: DayDay,
-        *,
-        user_id: UserId = None,
-        agent_id: AgentId = None,
-        refine: Refine = True,
-        min_trust: MinTrust = None,
-    ) -> MemoryRecord:
+    @verb("POST /v1/conversations/day", lasts=for_long)
+    def day(self, day: DayDay, *, refine: Refine = True, **whose: Unpack[Spoken]) -> MemoryRecord:
         """Summarise a user's day.
 
         The summary of a user's day (in UTC) over all conversations, made when asked for.
@@ -238,16 +230,8 @@ class Conversations(Layer[F]):
         `min_trust`, is told only where there is nothing else.
         """
 
-    @verb("POST /v1/conversations/week", writes=True, lasts=for_long)
-    def week(
-        self,
-        day: DayDay,
-        *,
-        user_id: UserId = None,
-        agent_id: AgentId = None,
-        refine: Refine = True,
-        min_trust: MinTrust = None,
-    ) -> MemoryRecord:
+    @verb("POST /v1/conversations/week", lasts=for_long)
+    def week(self, day: DayDay, *, refine: Refine = True, **whose: Unpack[Spoken]) -> MemoryRecord:
         """Summarise the week that holds a day.
 
         The summary of the week (Monday to Sunday, in UTC) that holds the day, from its days.
@@ -255,16 +239,8 @@ class Conversations(Layer[F]):
         `NotFound` if nothing was said in that week. As with `day`, trust decides what is told.
         """
 
-    @verb("POST /v1/conversations/month", writes=True, lasts=for_long)
-    def month(
-        self,
-        day: DayDay,
-        *,
-        user_id: UserId = None,
-        agent_id: AgentId = None,
-        refine: Refine = True,
-        min_trust: MinTrust = None,
-    ) -> MemoryRecord:
+    @verb("POST /v1/conversations/month", lasts=for_long)
+    def month(self, day: DayDay, *, refine: Refine = True, **whose: Unpack[Spoken]) -> MemoryRecord:
         """Summarise the month that holds a day.
 
         The summary of the month (in UTC) that holds the day, from its weeks and days.
@@ -272,14 +248,7 @@ class Conversations(Layer[F]):
         `NotFound` if nothing was said in that month. As with `day`, trust decides what is told.
         """
 
-    @verb(
-        "POST /v1/conversations/forget",
-        writes=True,
-        answer=answers.MemoryList,
-        destructive=True,
-        erases=where_erasing,
-        lasts=for_long,
-    )
+    @verb("POST /v1/conversations/forget", destructive=True, lasts=for_long)
     def forget(
         self, session_id: SessionId, *, user_id: UserId = None, erase: Erase = False
     ) -> builtins.list[MemoryRecord]:

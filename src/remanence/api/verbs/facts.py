@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Self, Unpack
+from typing import Annotated, Any, Unpack
 
 from remanence.api import answers
-from remanence.api.answers import listed
-from remanence.api.bounds import KEYS, LABEL, TEXT, choice
+from remanence.api.answers import listed, wrapped
 from remanence.api.parameters import (
+    KEYS,
+    LABEL,
+    TEXT,
     Actor,
     AllUsers,
     AsOf,
@@ -25,25 +27,13 @@ from remanence.api.parameters import (
     Trust,
     ValidFrom,
     ValidTo,
+    choice,
 )
-from remanence.api.verb import (
-    F,
-    Group,
-    Holds,
-    Layer,
-    MemoryHere,
-    Says,
-    Scoping,
-    verb,
-    where_erasing,
-)
+from remanence.api.verb import F, Group, Holds, Layer, Says, Scoping, verb
 from remanence.language.english.extraction.statement import NamedEntity, Reading, Statement
 from remanence.model.knowledge import Fact, Standing
 from remanence.model.progress import Progress
 
-Subject = Annotated[str, Says("who or what it is about", bounds=TEXT)]
-AddPredicate = Annotated[str, Says("such as lives in, works at, likes, sister", bounds=TEXT)]
-AddObject = Annotated[str, Says("a name or a value", bounds=TEXT)]
 Text = Annotated[str | None, Says("the same in plain words", bounds=TEXT)]
 AddKind = Annotated[str | None, Says("fact, preference, context, plan, event or your own word")]
 ObservedAt = Annotated[datetime | None, Says("when it was seen to be so; now when left out")]
@@ -57,42 +47,22 @@ AboutPredicate = Annotated[str | None, Says("only this predicate", bounds=TEXT, 
 AboutStanding = Annotated[
     str | None, Says("only holds, ended, disputed, doubted or retracted", bounds=choice(Standing))
 ]
-AboutHistory = Annotated[bool, Says("also what ended, was retracted or is doubted")]
 Predicate = Annotated[str | None, Says("only this predicate", bounds=TEXT)]
-FindObject = Annotated[str | None, Says("only with this object", bounds=TEXT)]
-FindKind = Annotated[str | None, Says("only of this kind")]
 Id = Annotated[str, Says("the fact's id")]
 CorrectObject = Annotated[str | None, Says("the right name or value", bounds=TEXT, argument=True)]
 Erase = Annotated[bool, Says("remove it for good, if callers stated it")]
-ExtractText = Annotated[str, Says("the text", bounds=TEXT, piped=True)]
-Speaker = Annotated[str | None, Says("who says I in it", bounds=LABEL)]
-At = Annotated[datetime | None, Says("when it was said")]
 ExtractModel = Annotated[bool, Says("by the language model, if one is configured")]
 
 FactList = listed("FactList", "Several facts.", facts=Fact)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conflicts(answers.Wrapped):
-    """Facts that contradict each other, group by group."""
-
-    listing = "conflicts"
-    conflicts: tuple[tuple[Fact, ...], ...]
-
-    @classmethod
-    def of(cls, value: Sequence[Sequence[Fact]], request: Any, memory: MemoryHere) -> Self:
-        return cls(conflicts=tuple(map(tuple, value)))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefusedCounts(answers.Wrapped):
-    """How often something was refused, by reason."""
-
-    holds = Holds.FIGURES
-    reasons: Mapping[str, int]
-
-    def taken(self) -> dict[str, int]:
-        return dict(self.reasons)
+Conflicts = listed(
+    "Conflicts", "Facts that contradict each other, group by group.", conflicts=tuple[Fact, ...]
+)
+RefusedCounts = wrapped(
+    "RefusedCounts",
+    "How often something was refused, by reason.",
+    Holds.FIGURES,
+    reasons=Mapping[str, int],
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,10 +72,6 @@ class Extraction(answers.Wrapped):
     statements: tuple[Statement, ...]
     names: tuple[NamedEntity, ...]
     refused: Mapping[str, int]
-
-    @classmethod
-    def of(cls, value: Reading, request: Any, memory: MemoryHere) -> Self:
-        return cls(statements=value.statements, names=value.names, refused=value.refused)
 
     def taken(self) -> Reading:
         return Reading(statements=self.statements, names=self.names, refused=self.refused)
@@ -117,15 +83,11 @@ class FactsKnown(SeenArguments, total=False):
     known_at: KnownAt
 
 
-class Facts(Layer[F]):
+class Facts(Layer[F], layer="facts", group=Group.FACTS):
     """Facts of one tenant: what memories say and callers state, and what it adds up to."""
-
-    layer = "facts"
-    group = Group.FACTS
 
     @verb(
         "POST /v1/facts",
-        writes=True,
         example={
             "subject": "Ana",
             "predicate": "works at",
@@ -136,9 +98,9 @@ class Facts(Layer[F]):
     )
     def add(
         self,
-        subject: Subject,
-        predicate: AddPredicate,
-        object: AddObject,
+        subject: Annotated[str, Says("who or what it is about", bounds=TEXT)],
+        predicate: Annotated[str, Says("such as lives in, works at, likes, sister", bounds=TEXT)],
+        object: Annotated[str, Says("a name or a value", bounds=TEXT)],
         *,
         text: Text = None,
         kind: AddKind = None,
@@ -172,7 +134,7 @@ class Facts(Layer[F]):
         predicate: AboutPredicate = None,
         as_of: AsOf = None,
         standing: AboutStanding = None,
-        history: AboutHistory = False,
+        history: Annotated[bool, Says("also what ended, was retracted or is doubted")] = False,
         limit: Limit = 100,
         **where: Unpack[FactsKnown],
     ) -> list[Fact]:
@@ -201,8 +163,8 @@ class Facts(Layer[F]):
         self,
         *,
         predicate: Predicate = None,
-        object: FindObject = None,
-        kind: FindKind = None,
+        object: Annotated[str | None, Says("only with this object", bounds=TEXT)] = None,
+        kind: Annotated[str | None, Says("only of this kind")] = None,
         standing: AboutStanding = None,
         as_of: AsOf = None,
         limit: Limit = 100,
@@ -217,14 +179,14 @@ class Facts(Layer[F]):
         given. All facts of the scope are worked out: ask `about` where the subject is known.
         """
 
-    @verb("GET /v1/facts/by-id/{id}", scope=Scoping.BY_ID)
+    @verb("GET /v1/facts/by-id/{id}")
     def get(self, id: Id, *, known_at: KnownAt = None) -> Fact:
         """Show a fact.
 
         The fact that a claim of this id belongs to; `NotFound` if it is not here.
         """
 
-    @verb("POST /v1/facts/by-id/{id}/confirm", writes=True, scope=Scoping.BY_ID)
+    @verb("POST /v1/facts/by-id/{id}/confirm")
     def confirm(self, id: Id, *, confidence: Confidence = 0.9, source: SourceMemory = None) -> Fact:
         """Say that a fact is so: the evidence adds up, the trust in it stays.
 
@@ -232,7 +194,7 @@ class Facts(Layer[F]):
         A fact that was taken back is believed again.
         """
 
-    @verb("POST /v1/facts/by-id/{id}/correct", writes=True, scope=Scoping.BY_ID)
+    @verb("POST /v1/facts/by-id/{id}/correct")
     def correct(
         self,
         id: Id,
@@ -245,13 +207,7 @@ class Facts(Layer[F]):
     ) -> Fact:
         """Say what is right instead; the wrong one is taken back, what is left out stays."""
 
-    @verb(
-        "POST /v1/facts/by-id/{id}/retract",
-        writes=True,
-        scope=Scoping.BY_ID,
-        destructive=True,
-        erases=where_erasing,
-    )
+    @verb("POST /v1/facts/by-id/{id}/retract", destructive=True)
     def retract(self, id: Id, *, reason: Reason = None, erase: Erase = False) -> Fact:
         """Take a fact back: it is believed no more, and the past still knows that it was.
 
@@ -271,21 +227,22 @@ class Facts(Layer[F]):
 
     @verb(
         "POST /v1/facts/extract",
+        writes=False,
         scope=Scoping.TENANT,
         answer=Extraction,
         example={"text": "My sister Marta lives in Porto.", "speaker": "Ana"},
     )
     def extract(
         self,
-        text: ExtractText,
+        text: Annotated[str, Says("the text", bounds=TEXT, piped=True)],
         *,
-        speaker: Speaker = None,
-        at: At = None,
+        speaker: Annotated[str | None, Says("who says I in it", bounds=LABEL)] = None,
+        at: Annotated[datetime | None, Says("when it was said")] = None,
         model: ExtractModel = False,
     ) -> Reading:
         """Show what a text says and what of it would be refused, and keep nothing."""
 
-    @verb("POST /v1/facts/learn", writes=True, answer=answers.Count, reports=True)
+    @verb("POST /v1/facts/learn")
     def learn(
         self,
         *,

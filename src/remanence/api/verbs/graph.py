@@ -10,8 +10,11 @@ from typing import Annotated, Any, Self, Unpack
 
 from remanence.api import answers
 from remanence.api.answers import listed
-from remanence.api.bounds import LABEL, LIMIT, SHARE, TEXT
 from remanence.api.parameters import (
+    LABEL,
+    LIMIT,
+    SHARE,
+    TEXT,
     Actor,
     AsOf,
     Confidence,
@@ -28,20 +31,11 @@ from remanence.api.parameters import (
     ValidFrom,
     ValidTo,
 )
-from remanence.api.verb import F, Group, Holds, Layer, MemoryHere, Says, always, verb, where_erasing
+from remanence.api.verb import F, Group, Holds, Layer, MemoryHere, Says, always, verb
 from remanence.knowledge.claims import THING
 from remanence.knowledge.graph.graph import CERTAIN
 from remanence.knowledge.graph.queries import LEAST_LIKENESS
-from remanence.model.graph import (
-    Community,
-    Likeness,
-    Node,
-    Relation,
-    ResolveResult,
-    Route,
-    Subgraph,
-    TimelineEntry,
-)
+from remanence.model import graph
 from remanence.model.knowledge import Mention
 from remanence.model.query import MAX_LIMIT
 
@@ -55,7 +49,6 @@ EntitiesType = Annotated[
     ),
 ]
 Name = Annotated[str, Says("a name; an alias will do", bounds=TEXT)]
-AddName = Annotated[str, Says("its name", bounds=TEXT)]
 AddType = Annotated[
     str, Says("person, place, organisation, thing, event, topic or your own word", bounds=TEXT)
 ]
@@ -67,12 +60,9 @@ UnobserveObservations = Annotated[
 ]
 Erase = Annotated[bool, Says("remove them for good")]
 Source = Annotated[str, Says("from whom or what", bounds=LABEL)]
-RelateRelation = Annotated[str, Says("such as works at, sister, reports to", bounds=TEXT)]
 RelateTarget = Annotated[str, Says("to whom or what", bounds=TEXT)]
-UnrelateRelation = Annotated[str, Says("the relation", bounds=TEXT)]
 Into = Annotated[str, Says("the name it goes by from now on", bounds=TEXT)]
 Threshold = Annotated[float, Says("0 to 1: how sure it must be", bounds=SHARE)]
-Least = Annotated[float, Says("0 to 1: how alike at least", bounds=SHARE)]
 Relations = Annotated[
     str | Sequence[str] | None,
     Says("only over these relations", flag="--relation", wire=tuple[str, ...] | None),
@@ -80,18 +70,16 @@ Relations = Annotated[
 Together = Annotated[bool, Says("also what is spoken of together")]
 A = Annotated[str, Says("from whom or what", bounds=TEXT)]
 MaxLength = Annotated[int, Says("so many steps at most", bounds={"minimum": 1, "maximum": 8})]
-CommunitiesLeast = Annotated[int, Says("only groups of so many", bounds=LIMIT)]
 ExportAbout = Annotated[str | None, Says("only what lies around this entity", bounds=TEXT)]
 Depth = Annotated[int, Says("so many steps around it", bounds={"minimum": 1, "maximum": 6})]
 ExportFormat = Annotated[
     str, Says("json, graphml or mermaid", bounds={"enum": ["json", "graphml", "mermaid"]})
 ]
-PlotPath = Annotated[str | PathLike[str], Says("a .png or .svg file", wire=str)]
 
-Nodes = listed("Nodes", "Several entities.", nodes=Node)
-Paths = listed("Paths", "Ways from one entity to another, the shortest first.", paths=Route)
+Nodes = listed("Nodes", "Several entities.", nodes=graph.Node)
+Paths = listed("Paths", "Ways from one entity to another, the shortest first.", paths=graph.Route)
 Timeline = listed(
-    "Timeline", "What happened to an entity's facts, in order of time.", moments=TimelineEntry
+    "Timeline", "What happened to an entity's facts, in order of time.", moments=graph.TimelineEntry
 )
 Mentions = listed(
     "Mentions",
@@ -100,18 +88,17 @@ Mentions = listed(
     mentions=Mention,
 )
 Communities = listed(
-    "Communities", "Groups of entities that belong together.", communities=Community
+    "Communities", "Groups of entities that belong together.", communities=graph.Community
 )
 Likenesses = listed(
-    "Likenesses", "Pairs that may be one, the most alike first.", likenesses=Likeness
+    "Likenesses", "Pairs that may be one, the most alike first.", likenesses=graph.Likeness
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Picture(answers.Wrapped):
+class Picture(answers.Wrapped, holds=Holds.FIGURES):
     """A file that was drawn."""
 
-    holds = Holds.FIGURES
     path: str
 
     @classmethod
@@ -126,11 +113,8 @@ class GraphThen(SeenArguments, total=False):
     known_at: KnownAt
 
 
-class Graph(Layer[F]):
+class Graph(Layer[F], layer="graph", group=Group.GRAPH):
     """Entities and relations that callers state and that were found in memories."""
-
-    layer = "graph"
-    group = Group.GRAPH
 
     @verb("GET /v1/graph/entities", answer=Nodes, command="list")
     def entities(
@@ -141,36 +125,34 @@ class Graph(Layer[F]):
         limit: Limit = 100,
         offset: Offset = 0,
         **where: Unpack[GraphThen],
-    ) -> list[Node]:
+    ) -> list[graph.Node]:
         """List entities, or find them by a text.
 
         What most is known of comes first. Case and accents do not count.
         """
 
     @verb("GET /v1/graph/get")
-    def get(self, name: Name, **where: Unpack[GraphThen]) -> Node:
+    def get(self, name: Name, **where: Unpack[GraphThen]) -> graph.Node:
         """Show an entity with its aliases, observations, relations and mentions."""
 
     @verb(
-        "POST /v1/graph/entities",
-        writes=True,
-        example={"name": "Marta", "type": "person", "user_id": "alice"},
+        "POST /v1/graph/entities", example={"name": "Marta", "type": "person", "user_id": "alice"}
     )
     def add(
         self,
-        name: AddName,
+        name: Annotated[str, Says("its name", bounds=TEXT)],
         type: AddType = THING,
         *,
         observations: Observations = (),
         actor: Actor = None,
         **where: Unpack[ScopeArguments],
-    ) -> Node:
+    ) -> graph.Node:
         """Add an entity, or give one that is there its type and more observations.
 
         A purge finds what is observed by its `actor`.
         """
 
-    @verb("POST /v1/graph/observe", writes=True)
+    @verb("POST /v1/graph/observe")
     def observe(
         self,
         name: Name,
@@ -179,19 +161,13 @@ class Graph(Layer[F]):
         source: SourceMemory = None,
         actor: Actor = None,
         **where: Unpack[ScopeArguments],
-    ) -> Node:
+    ) -> graph.Node:
         """Note something about an entity that is there.
 
         A note with a source is erased with that memory; a purge finds it by its `actor`.
         """
 
-    @verb(
-        "POST /v1/graph/unobserve",
-        writes=True,
-        answer=answers.Count,
-        destructive=True,
-        erases=where_erasing,
-    )
+    @verb("POST /v1/graph/unobserve", destructive=True)
     def unobserve(
         self,
         name: Name,
@@ -207,13 +183,12 @@ class Graph(Layer[F]):
 
     @verb(
         "POST /v1/graph/relations",
-        writes=True,
         example={"source": "Marta", "relation": "lives in", "target": "Porto", "user_id": "alice"},
     )
     def relate(
         self,
         source: Source,
-        relation: RelateRelation,
+        relation: Annotated[str, Says("such as works at, sister, reports to", bounds=TEXT)],
         target: RelateTarget,
         *,
         valid_from: ValidFrom = None,
@@ -223,7 +198,7 @@ class Graph(Layer[F]):
         source_memory: SourceMemory = None,
         actor: Actor = None,
         **where: Unpack[ScopeArguments],
-    ) -> Relation:
+    ) -> graph.Relation:
         """State how two entities are related.
 
         State that one entity is so related to another; both are added if they are not there.
@@ -232,17 +207,11 @@ class Graph(Layer[F]):
         erased with that memory; a purge finds it by its `actor`.
         """
 
-    @verb(
-        "DELETE /v1/graph/relations",
-        writes=True,
-        answer=answers.Count,
-        destructive=True,
-        erases=where_erasing,
-    )
+    @verb("DELETE /v1/graph/relations", destructive=True)
     def unrelate(
         self,
         source: Source,
-        relation: UnrelateRelation,
+        relation: Annotated[str, Says("the relation", bounds=TEXT)],
         target: RelateTarget,
         *,
         erase: Erase = False,
@@ -253,36 +222,30 @@ class Graph(Layer[F]):
         Take a relation back; how many claims said so. `NotFound` if none did.
         """
 
-    @verb(
-        "DELETE /v1/graph/entities",
-        writes=True,
-        answer=answers.Count,
-        destructive=True,
-        erases=always,
-    )
+    @verb("DELETE /v1/graph/entities", destructive=True, erases=always)
     def erase(self, name: Name, *, user_id: UserId = None) -> int:
         """Erase an entity, its aliases, and all claims and mentions of it.
 
         The memories that speak of it stay: it comes back only when one of them is read anew.
         """
 
-    @verb("POST /v1/graph/merge", writes=True)
+    @verb("POST /v1/graph/merge")
     def merge(
         self, name: Name, into: Into, *, reason: Reason = None, user_id: UserId = None
-    ) -> Node:
+    ) -> graph.Node:
         """Say that two names mean one thing."""
 
-    @verb("POST /v1/graph/unmerge", writes=True)
-    def unmerge(self, name: Name, *, reason: Reason = None, user_id: UserId = None) -> Node:
+    @verb("POST /v1/graph/unmerge")
+    def unmerge(self, name: Name, *, reason: Reason = None, user_id: UserId = None) -> graph.Node:
         """Undo a merge: the name stands for itself again, with all that was said under it.
 
         What was merged into it before stays with it.
         """
 
-    @verb("POST /v1/graph/resolve", writes=True)
+    @verb("POST /v1/graph/resolve")
     def resolve(
         self, *, dry_run: DryRun = True, threshold: Threshold = CERTAIN, user_id: UserId = None
-    ) -> ResolveResult:
+    ) -> graph.ResolveResult:
         """Merge the entities that are surely one, or say which are.
 
         A name that fits two others is left to a person, as `unsure`.
@@ -292,12 +255,12 @@ class Graph(Layer[F]):
     def alike(
         self,
         *,
-        least: Least = LEAST_LIKENESS,
+        least: Annotated[float, Says("0 to 1: how alike at least", bounds=SHARE)] = LEAST_LIKENESS,
         as_of: AsOf = None,
         known_at: KnownAt = None,
         limit: Limit = 20,
         **where: Unpack[ScopeArguments],
-    ) -> list[Likeness]:
+    ) -> list[graph.Likeness]:
         """Show entities that may be one, the likeliest first, with a score and the reasons.
 
         Those said to be apart (`unmerge`), joined by a relation or of two types never come.
@@ -319,7 +282,7 @@ class Graph(Layer[F]):
         together: Together = False,
         limit: Limit = 50,
         **where: Unpack[GraphThen],
-    ) -> Subgraph:
+    ) -> graph.Subgraph:
         """Show what lies around an entity.
 
         The entity and what lies within `depth` steps, at most `limit` besides it.
@@ -339,13 +302,13 @@ class Graph(Layer[F]):
         together: Together = False,
         limit: Limit = 5,
         **where: Unpack[GraphThen],
-    ) -> list[Route]:
+    ) -> list[graph.Route]:
         """Show how two entities are connected, the shortest ways first."""
 
     @verb("GET /v1/graph/timeline", answer=Timeline)
     def timeline(
         self, name: Name, *, limit: Limit = 1000, **where: Unpack[GraphThen]
-    ) -> list[TimelineEntry]:
+    ) -> list[graph.TimelineEntry]:
         """Show what began and ended for an entity.
 
         What began and ended for an entity, oldest first; up to `as_of` if that is given.
@@ -358,13 +321,13 @@ class Graph(Layer[F]):
         self,
         *,
         together: Together = True,
-        least: CommunitiesLeast = 2,
+        least: Annotated[int, Says("only groups of so many", bounds=LIMIT)] = 2,
         limit: Limit = 50,
         **where: Unpack[GraphThen],
-    ) -> list[Community]:
+    ) -> list[graph.Community]:
         """Show groups of entities that belong together, the largest first."""
 
-    @verb("GET /v1/graph/export", answer=answers.TextAnswer)
+    @verb("GET /v1/graph/export")
     def export(
         self,
         format: ExportFormat = "json",
@@ -383,7 +346,7 @@ class Graph(Layer[F]):
     @verb(local="it writes a file; `graph.export` gives the graph itself", answer=Picture)
     def plot(
         self,
-        path: PlotPath,
+        path: Annotated[str | PathLike[str], Says("a .png or .svg file", wire=str)],
         *,
         about: ExportAbout = None,
         depth: Depth = 2,

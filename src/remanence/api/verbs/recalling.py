@@ -7,8 +7,11 @@ from datetime import datetime
 from typing import Annotated, Unpack
 
 from remanence.api import answers
-from remanence.api.bounds import QUERY, SHARE, SIZE, TEXT, choice
 from remanence.api.parameters import (
+    QUERY,
+    SHARE,
+    SIZE,
+    TEXT,
     AllUsers,
     Filters,
     Id,
@@ -20,6 +23,7 @@ from remanence.api.parameters import (
     ScopeArguments,
     Since,
     Until,
+    choice,
 )
 from remanence.api.verb import F, Group, Layer, Says, Scoping, verb
 from remanence.language.tokens import CountTokens
@@ -45,24 +49,14 @@ States = Annotated[
         wire=tuple[str, ...],
     ),
 ]
-AsOf = Annotated[datetime | None, Says("as if asked then: leave out what happened later")]
-KnownAt = Annotated[datetime | None, Says("leave out what was learned later")]
 Now = Annotated[datetime | None, Says('what "yesterday" or "last May" count from')]
-MinScore = Annotated[float | None, Says("leave out hits below this score")]
 TimeWeight = Annotated[
     float | None, Says("how fast recency fades, per day", bounds={"minimum": 0, "maximum": 100})
 ]
 Diversity = Annotated[float, Says("0 to 1: how much near repetitions give way", bounds=SHARE)]
 ContextQuery = Annotated[
-    str | None,
-    Says(
-        "what is asked; else the last thing the user said",
-        bounds=QUERY,
-    ),
+    str | None, Says("what is asked; else the last thing the user said", bounds=QUERY)
 ]
-MaxTokens = Annotated[int, Says("so many tokens at most", "-n", bounds=SIZE)]
-ContextRecall = Annotated[bool, Says("search the memories too")]
-NewestFirst = Annotated[bool, Says("newest first, or oldest first")]
 A = Annotated[str, Says("a text or an id", bounds=TEXT)]
 B = Annotated[str, Says("another text or id", bounds=TEXT)]
 
@@ -82,22 +76,20 @@ class Chosen(ScopeArguments, total=False):
 class Searched(Chosen, total=False):
     """Which memories a search is about, and as of when."""
 
-    as_of: AsOf
-    known_at: KnownAt
+    as_of: Annotated[datetime | None, Says("as if asked then: leave out what happened later")]
+    known_at: Annotated[datetime | None, Says("leave out what was learned later")]
     now: Now
-    min_score: MinScore
+    min_score: Annotated[float | None, Says("leave out hits below this score")]
     min_trust: MinTrust
     time_weight: TimeWeight
 
 
-class Recalling(Layer[F]):
+class Recalling(Layer[F], group=Group.RECALL):
     """The verbs that read: search, explain, get, list, count, compare."""
-
-    group = Group.RECALL
 
     @verb(
         "POST /v1/search",
-        answer=answers.SearchResult,
+        writes=False,
         example={"query": "Where does Ana live?", "user_id": "alice", "limit": 5},
     )
     def search(
@@ -121,17 +113,18 @@ class Recalling(Layer[F]):
 
     @verb(
         "POST /v1/context",
+        writes=False,
         example={"query": "Where does Ana live?", "user_id": "alice", "max_tokens": 800},
     )
     def context(
         self,
         query: ContextQuery = None,
         *,
-        max_tokens: MaxTokens = 1500,
+        max_tokens: Annotated[int, Says("so many tokens at most", "-n", bounds=SIZE)] = 1500,
         now: Now = None,
         include_shared: IncludeShared = False,
         min_trust: MinTrust = None,
-        recall: ContextRecall = True,
+        recall: Annotated[bool, Says("search the memories too")] = True,
         tokens: CountTokens | None = None,
         **where: Unpack[ScopeArguments],
     ) -> Context:
@@ -145,7 +138,7 @@ class Recalling(Layer[F]):
         out, the setting) is as if it were not there.
         """
 
-    @verb("POST /v1/search/why-not")
+    @verb("POST /v1/search/why-not", writes=False)
     def why_not(
         self,
         query: Query,
@@ -160,13 +153,13 @@ class Recalling(Layer[F]):
         Which stage of `search(query, **arguments)` dropped this memory, and why.
         """
 
-    @verb("GET /v1/memories/{id}", scope=Scoping.BY_ID)
+    @verb("GET /v1/memories/{id}")
     def get(self, id: Id) -> MemoryRecord:
         """Show a memory, in whatever state it is."""
 
     @verb(
         "POST /v1/memories/find",
-        answer=answers.MemoryList,
+        writes=False,
         command="list",
         example={"user_id": "alice", "kinds": ["episodic"], "limit": 20},
     )
@@ -175,7 +168,7 @@ class Recalling(Layer[F]):
         *,
         limit: Limit = 100,
         offset: Offset = 0,
-        newest_first: NewestFirst = True,
+        newest_first: Annotated[bool, Says("newest first, or oldest first")] = True,
         **where: Unpack[Chosen],
     ) -> list[MemoryRecord]:
         """List memories by time, kind, metadata; no ranking.
@@ -187,24 +180,21 @@ class Recalling(Layer[F]):
         stay as they are while nobody removes or backdates.
         """
 
-    @verb(
-        "POST /v1/memories/count",
-        answer=answers.Count,
-        example={"user_id": "alice"},
-    )
+    @verb("POST /v1/memories/count", writes=False, example={"user_id": "alice"})
     def count(self, **where: Unpack[Chosen]) -> int:
         """Count memories."""
 
-    @verb("GET /v1/memories/{id}/history", scope=Scoping.BY_ID, answer=answers.History)
+    @verb("GET /v1/memories/{id}/history", answer=answers.History)
     def history(self, id: Id) -> list[Revision]:
         """Show every change of a memory, oldest first, with the values it had before."""
 
-    @verb("GET /v1/memories/{id}/sources", scope=Scoping.BY_ID, answer=answers.MemoryList)
+    @verb("GET /v1/memories/{id}/sources")
     def sources(self, id: Id) -> list[MemoryRecord]:
         """Show what a memory was made of, or stands for since it was merged, by time."""
 
     @verb(
         "POST /v1/similarity",
+        writes=False,
         scope=Scoping.BY_ID,
         answer=answers.Similarity,
         example={"a": "Ana moved to Lisbon", "b": "Ana lives in Portugal now"},

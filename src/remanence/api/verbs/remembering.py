@@ -7,8 +7,13 @@ from datetime import datetime
 from typing import Annotated, Any, Unpack
 
 from remanence.api import answers
-from remanence.api.bounds import KEYS, LABEL, MOST_ITEMS, NAME, SHARE, TEXT, choice
 from remanence.api.parameters import (
+    KEYS,
+    LABEL,
+    MOST_ITEMS,
+    NAME,
+    SHARE,
+    TEXT,
     Actor,
     AddKind,
     AllUsers,
@@ -28,6 +33,7 @@ from remanence.api.parameters import (
     Source,
     Trust,
     UserId,
+    choice,
 )
 from remanence.api.verb import (
     UNSET,
@@ -37,21 +43,15 @@ from remanence.api.verb import (
     Layer,
     MemoryHere,
     Says,
-    Scoping,
     Unset,
     for_long,
     verb,
-    where_erasing,
 )
 from remanence.layers.cleanup import Cleanup
 from remanence.model.erasure import Forgotten, PurgeResult
 from remanence.model.memory import Kind, MemoryRecord, State
 
-Text = Annotated[str, Says("what to remember", bounds=TEXT, piped=True)]
 HappenedAt = Annotated[datetime | None, Says("when it happened; now when left out", flag="--at")]
-Speaker = Annotated[str | None, Says("who said it", bounds=LABEL)]
-AddRole = Annotated[str | None, Says("user, assistant, system or tool", bounds=LABEL)]
-Origin = Annotated[str | None, Says("what it was made from", bounds=LABEL)]
 Pinned = Annotated[bool, Says("no rule may ever forget it")]
 ExternalId = Annotated[
     str | None, Says("your own id for it; comes back on every hit", bounds=LABEL)
@@ -76,32 +76,21 @@ UpdateKind = Annotated[
 UpdateState = Annotated[
     str | Unset, Says("active, archived, superseded or quarantined", bounds=choice(State))
 ]
-UpdateImportance = Annotated[float | Unset, Says("0 to 1", "-i", bounds=SHARE)]
 UpdateHappenedAt = Annotated[datetime | Unset | None, Says("when it happened", flag="--at")]
-UpdateSpeaker = Annotated[str | Unset | None, Says("who said it", bounds=LABEL)]
 UpdateRole = Annotated[str | Unset | None, Says("user, assistant, system or tool", bounds=LABEL)]
-UpdateSource = Annotated[str | Unset | None, Says("where it comes from", bounds=LABEL)]
-UpdateOrigin = Annotated[str | Unset | None, Says("what it was made from", bounds=LABEL)]
 UpdateTrust = Annotated[float | Unset, Says("how far to believe it, 0 to 1", bounds=SHARE)]
 UpdateMetadata = Annotated[
     Mapping[str, Any] | Unset | None,
     Says("replaces the old metadata as a whole", "-m", bounds=KEYS),
 ]
-UpdatePinned = Annotated[bool | Unset, Says("whether no rule may ever forget it")]
 UpdateExternalId = Annotated[str | Unset | None, Says("your own id for it", bounds=LABEL)]
 SupersededBy = Annotated[str | Unset | None, Says("the id of the memory that takes its place")]
 PinPinned = Annotated[bool, Says("pin it, or unpin it", argument=False)]
 ForgetId = Annotated[str | Iterable[str] | None, Says("ids of memories", wire=tuple[str, ...])]
 MaxAgeDays = Annotated[float, Says("older than so many days", bounds={"minimum": 0})]
-MinImportance = Annotated[float, Says("less important than this", bounds=SHARE)]
-PurgeSource = Annotated[str | None, Says("what came from this source", bounds=LABEL)]
 PurgeActor = Annotated[
     str | None, Says("what this actor brought in, changed, forgot or edited", bounds=LABEL)
 ]
-PurgeOrigin = Annotated[str | None, Says("what is of this origin", bounds=LABEL)]
-Since = Annotated[datetime | None, Says("what was learned and done from then on")]
-Until = Annotated[datetime | None, Says("… and before then")]
-PurgeUserId = Annotated[str | None, Says("only what is this user's", "-u", bounds=NAME)]
 PurgeAllUsers = Annotated[bool, Says("every user's; without it, what belongs to no user")]
 PurgeErase = Annotated[
     bool, Says("remove for good what came in, instead of putting it in quarantine")
@@ -116,41 +105,30 @@ def _erases_many(memory: MemoryHere, request: Any) -> bool:
     return request.erase and not request.dry_run and len(set(request.id)) != 1
 
 
-def _forgets_many(request: Any) -> bool:
-    return not request.dry_run and not request.id
-
-
-def _for_real(request: Any) -> bool:
-    return not request.dry_run
-
-
-class Remembering(Layer[F]):
+class Remembering(Layer[F], group=Group.REMEMBER):
     """The verbs that write memories: add, change, pin, forget, clean up, take back."""
-
-    group = Group.REMEMBER
 
     @verb(
         "POST /v1/memories",
-        writes=True,
         holds=Holds.WRITTEN,
         bare=answers.untouched,
         example={"text": "Ana moved to Lisbon", "user_id": "alice", "importance": 0.8},
     )
     def add(
         self,
-        text: Text,
+        text: Annotated[str, Says("what to remember", bounds=TEXT, piped=True)],
         *,
         kind: AddKind = Kind.EPISODIC,
         importance: Importance = None,
         happened_at: HappenedAt = None,
         source: Source = None,
         actor: Actor = None,
-        origin: Origin = None,
+        origin: Annotated[str | None, Says("what it was made from", bounds=LABEL)] = None,
         trust: Trust = 1.0,
         metadata: Metadata = None,
         pinned: Pinned = False,
-        speaker: Speaker = None,
-        role: AddRole = None,
+        speaker: Annotated[str | None, Says("who said it", bounds=LABEL)] = None,
+        role: Annotated[str | None, Says("user, assistant, system or tool", bounds=LABEL)] = None,
         external_id: ExternalId = None,
         quarantined: Quarantined = False,
         idempotency_key: IdempotencyKey = None,
@@ -167,8 +145,6 @@ class Remembering(Layer[F]):
 
     @verb(
         "POST /v1/memories/batch",
-        writes=True,
-        answer=answers.MemoryList,
         holds=Holds.WRITTEN,
         bare=answers.all_untouched,
         example={
@@ -187,8 +163,6 @@ class Remembering(Layer[F]):
 
     @verb(
         "POST /v1/messages",
-        writes=True,
-        answer=answers.MemoryList,
         holds=Holds.WRITTEN,
         bare=answers.all_untouched,
         example={
@@ -217,7 +191,7 @@ class Remembering(Layer[F]):
         as `external_id`. Turns without a text, such as bare tool calls, are passed over.
         """
 
-    @verb("PATCH /v1/memories/{id}", writes=True, scope=Scoping.BY_ID)
+    @verb("PATCH /v1/memories/{id}")
     def update(
         self,
         id: Id,
@@ -227,15 +201,15 @@ class Remembering(Layer[F]):
         text: UpdateText = UNSET,
         kind: UpdateKind = UNSET,
         state: UpdateState = UNSET,
-        importance: UpdateImportance = UNSET,
+        importance: Annotated[float | Unset, Says("0 to 1", "-i", bounds=SHARE)] = UNSET,
         happened_at: UpdateHappenedAt = UNSET,
-        speaker: UpdateSpeaker = UNSET,
+        speaker: Annotated[str | Unset | None, Says("who said it", bounds=LABEL)] = UNSET,
         role: UpdateRole = UNSET,
-        source: UpdateSource = UNSET,
-        origin: UpdateOrigin = UNSET,
+        source: Annotated[str | Unset | None, Says("where it comes from", bounds=LABEL)] = UNSET,
+        origin: Annotated[str | Unset | None, Says("what it was made from", bounds=LABEL)] = UNSET,
         trust: UpdateTrust = UNSET,
         metadata: UpdateMetadata = UNSET,
-        pinned: UpdatePinned = UNSET,
+        pinned: Annotated[bool | Unset, Says("whether no rule may ever forget it")] = UNSET,
         external_id: UpdateExternalId = UNSET,
         superseded_by: SupersededBy = UNSET,
     ) -> MemoryRecord:
@@ -244,18 +218,17 @@ class Remembering(Layer[F]):
         `metadata` is replaced as a whole. Changing to what it already is does nothing.
         """
 
-    @verb("PUT /v1/memories/{id}/pin", writes=True, scope=Scoping.BY_ID)
+    @verb("PUT /v1/memories/{id}/pin")
     def pin(self, id: Id, pinned: PinPinned = True) -> MemoryRecord:
         """Pin a memory, so that no rule ever forgets it; or unpin it."""
 
     @verb(
         "POST /v1/memories/forget",
-        writes=True,
         answer=answers.ForgetResult,
         destructive=True,
         erases=_erases_many,
         bare=answers.ids_only,
-        lasts=_forgets_many,
+        lasts=lambda request: not request.dry_run and not request.id,
         example={"user_id": "alice", "filters": {"team": "sales"}, "dry_run": True},
     )
     def forget(
@@ -283,18 +256,17 @@ class Remembering(Layer[F]):
 
     @verb(
         "POST /v1/memories/cleanup",
-        writes=True,
         under=Group.CARE,
         listing="memories",
         destructive=True,
-        lasts=_for_real,
+        lasts=lambda request: not request.dry_run,
         example={"user_id": "alice", "max_age_days": 90, "dry_run": True},
     )
     def cleanup(
         self,
         *,
         max_age_days: MaxAgeDays = 30.0,
-        min_importance: MinImportance = 0.3,
+        min_importance: Annotated[float, Says("less important than this", bounds=SHARE)] = 0.3,
         user_id: UserId = None,
         all_users: AllUsers = False,
         dry_run: DryRun = True,
@@ -309,23 +281,21 @@ class Remembering(Layer[F]):
 
     @verb(
         "POST /v1/memories/purge",
-        writes=True,
         under=Group.CARE,
         destructive=True,
         governs=True,
         holds=Holds.FIGURES,
-        erases=where_erasing,
         lasts=for_long,
     )
     def purge(
         self,
         *,
-        source: PurgeSource = None,
+        source: Annotated[str | None, Says("what came from this source", bounds=LABEL)] = None,
         actor: PurgeActor = None,
-        origin: PurgeOrigin = None,
-        since: Since = None,
-        until: Until = None,
-        user_id: PurgeUserId = None,
+        origin: Annotated[str | None, Says("what is of this origin", bounds=LABEL)] = None,
+        since: Annotated[datetime | None, Says("what was learned and done from then on")] = None,
+        until: Annotated[datetime | None, Says("… and before then")] = None,
+        user_id: Annotated[str | None, Says("only what is this user's", "-u", bounds=NAME)] = None,
         all_users: PurgeAllUsers = True,
         erase: PurgeErase = False,
         dry_run: DryRun = False,
@@ -344,7 +314,7 @@ class Remembering(Layer[F]):
     def timezone(self, *, user_id: UserId = None) -> str:
         """Say in which time zone a user's days, and words like "yesterday", are meant."""
 
-    @verb("POST /v1/set-timezone", writes=True, under=Group.CARE, answer=answers.Zone)
+    @verb("POST /v1/set-timezone", under=Group.CARE, answer=answers.Zone)
     def set_timezone(self, timezone: Timezone = None, *, user_id: SetTimezoneUserId) -> str:
         """Give a user a time zone of their own, or take it away.
 

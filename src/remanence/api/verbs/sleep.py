@@ -1,18 +1,19 @@
-"""The verbs of sleep: a night planned, run, looked at and taken back; what would be forgotten."""
+"""The verbs of sleep and its schedules: a night planned, run, looked at and taken back."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 from remanence.api import answers
-from remanence.api.bounds import NAME, choice
-from remanence.api.parameters import ExamplesLimit, Steps
+from remanence.api.answers import listed
+from remanence.api.parameters import NAME, ExamplesLimit, Steps, choice
 from remanence.api.verb import F, Group, Holds, Layer, MemoryHere, Says, Scoping, for_long, verb
 from remanence.consolidation.retention.forecast import Forecast
+from remanence.consolidation.schedules.schedules import ScheduleState
 from remanence.model.progress import Progress
 from remanence.model.sleep import Deed, Plan, Run, RunChanged, RunShown, SleepPolicy, Status, Step
 from remanence.model.write import Insert
@@ -29,13 +30,11 @@ LogStatus = Annotated[
 ]
 Id = Annotated[str, Says("the run's id")]
 Days = Annotated[int, Says("so many days ahead", bounds={"minimum": 1, "maximum": 36525})]
-PlotPath = Annotated[str | Path, Says("a .svg or .png file", wire=Path)]
 
 
 MOST_DEEDS = 100  # of a step that are told one by one
 MOST_ABOUT = 5  # memories of a deed whose beginnings are shown
 EXCERPT = 72
-_CHANGED = fields(RunChanged)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +66,9 @@ class StepPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NightPlan(answers.Wrapped):
+class NightPlan(answers.Wrapped, listing="plans"):
     """What a night would do, step by step."""
 
-    listing = "plans"
     plans: tuple[StepPlan, ...]
 
     @classmethod
@@ -88,10 +86,9 @@ class RunChange(RunChanged):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunDetail(answers.Wrapped):
+class RunDetail(answers.Wrapped, listing="changes"):
     """A run with what it changed."""
 
-    listing = "changes"
     run: Run
     changes: tuple[RunChange, ...]
 
@@ -99,22 +96,20 @@ class RunDetail(answers.Wrapped):
     def of(cls, value: RunShown, request: Any, memory: MemoryHere) -> Self:
         texts = _texts(memory, (change.id for change in value.changes))
         changes = (
-            RunChange(**asdict(one), excerpt=_beginning(texts.get(one.id, "")))
+            answers.picked(RunChange, one, excerpt=_beginning(texts.get(one.id, "")))
             for one in value.changes
         )
         return cls(run=value.run, changes=tuple(changes))
 
     def taken(self) -> RunShown:
-        told = ({each.name: getattr(one, each.name) for each in _CHANGED} for one in self.changes)
-        return RunShown(run=self.run, changes=tuple(RunChanged(**one) for one in told))
+        changes = tuple(answers.picked(RunChanged, one) for one in self.changes)
+        return RunShown(run=self.run, changes=changes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Runs(answers.Wrapped):
+class Runs(answers.Wrapped, listing="runs", holds=Holds.FIGURES):
     """Runs of steps; `healthy` when none of them failed."""
 
-    listing = "runs"
-    holds = Holds.FIGURES
     runs: tuple[Run, ...]
 
     @property
@@ -130,15 +125,8 @@ def _texts(memory: MemoryHere, ids: Iterable[str]) -> dict[str, str]:
 
 def foreseen(plan: Plan, texts: Mapping[str, str]) -> StepPlan:
     """A plan as it is told; `texts` are those of the memories it is about."""
-    return StepPlan(
-        step=plan.step,
-        looked_at=plan.looked_at,
-        decided=len(plan.deeds),
-        takes=plan.takes,
-        first=tuple(_decision(deed, texts) for deed in plan.deeds[:MOST_DEEDS]),
-        notes=plan.notes,
-        alarm=plan.alarm,
-    )
+    first = tuple(_decision(deed, texts) for deed in plan.deeds[:MOST_DEEDS])
+    return answers.picked(StepPlan, plan, decided=len(plan.deeds), first=first)
 
 
 def shown_of(plan: Plan) -> Sequence[str]:
@@ -150,15 +138,9 @@ def _decision(deed: Deed, texts: Mapping[str, str]) -> Decision:
     new = {one.record.id: one.record.text for one in deed.actions if isinstance(one, Insert)}
     about = tuple(id for id in deed.about if id not in new)
     known = (texts[id] for id in about[:MOST_ABOUT] if id in texts)
-    merges = deed.what == "merge"
-    return Decision(
-        what=deed.what,
-        why=deed.why,
-        about=about,
-        excerpts=tuple(map(_beginning, known)),
-        writes=tuple(new.values()),
-        keeps=deed.about[0] if merges else None,
-    )
+    told = {"about": about, "excerpts": tuple(map(_beginning, known))}
+    keeps = deed.about[0] if deed.what == "merge" else None
+    return answers.picked(Decision, deed, **told, writes=tuple(new.values()), keeps=keeps)
 
 
 def _beginning(text: str) -> str:
@@ -173,17 +155,12 @@ def _erases(memory: MemoryHere, request: Any) -> bool:
     return memory.settings.erase_after_days > 0
 
 
-class Sleep(Layer[F]):
+class Sleep(Layer[F], layer="sleep", group=Group.SLEEP):
     """What a memory does at rest, for one tenant."""
-
-    layer = "sleep"
-    group = Group.SLEEP
 
     @verb(
         "POST /v1/sleep/runs",
-        writes=True,
         answer=Runs,
-        reports=True,
         erases=_erases,
         example={"steps": ["merge"], "user_id": "alice"},
     )
@@ -208,7 +185,7 @@ class Sleep(Layer[F]):
         run out go at the end, by the clock, however late `now` is.
         """
 
-    @verb("GET /v1/sleep/plan", answer=NightPlan, reports=True)
+    @verb("GET /v1/sleep/plan", answer=NightPlan)
     def plan(
         self,
         steps: Steps = None,
@@ -227,17 +204,11 @@ class Sleep(Layer[F]):
     ) -> list[Run]:
         """List runs, the latest first."""
 
-    @verb("GET /v1/sleep/runs/{id}", scope=Scoping.BY_ID, answer=RunDetail)
+    @verb("GET /v1/sleep/runs/{id}", answer=RunDetail)
     def show(self, id: Id) -> RunShown:
         """Show a run with all it changed."""
 
-    @verb(
-        "POST /v1/sleep/runs/{id}/undo",
-        writes=True,
-        scope=Scoping.BY_ID,
-        holds=Holds.FIGURES,
-        lasts=for_long,
-    )
+    @verb("POST /v1/sleep/runs/{id}/undo", holds=Holds.FIGURES, lasts=for_long)
     def undo(self, id: Id) -> Run:
         """Take a run back: what nobody has changed since is as it was.
 
@@ -247,12 +218,7 @@ class Sleep(Layer[F]):
         """
 
     @verb(
-        "POST /v1/sleep/undo-night",
-        writes=True,
-        scope=Scoping.TENANT,
-        answer=Runs,
-        governs=True,
-        lasts=for_long,
+        "POST /v1/sleep/undo-night", scope=Scoping.TENANT, answer=Runs, governs=True, lasts=for_long
     )
     def undo_night(self) -> list[Run]:
         """Take back the whole last night.
@@ -262,14 +228,14 @@ class Sleep(Layer[F]):
         A night is what one call of `run` did: steps in their order.
         """
 
-    @verb("POST /v1/sleep/runs/{id}/cancel", writes=True, scope=Scoping.BY_ID, holds=Holds.FIGURES)
+    @verb("POST /v1/sleep/runs/{id}/cancel", holds=Holds.FIGURES)
     def cancel(self, id: Id) -> Run:
         """Stop a run before its next batch; what was done stays, and can be undone.
 
         Undoing goes on to its end, unless it was cut off: then the run counts as cancelled.
         """
 
-    @verb("POST /v1/sleep/resume", writes=True, scope=Scoping.TENANT, answer=Runs, lasts=for_long)
+    @verb("POST /v1/sleep/resume", scope=Scoping.TENANT, answer=Runs, lasts=for_long)
     def resume(self) -> list[Run]:
         """Go on with runs that were cut off."""
 
@@ -285,12 +251,10 @@ class Sleep(Layer[F]):
     ) -> Forecast:
         """Say what would be forgotten, when and why."""
 
-    @verb(
-        local="it writes a file; `sleep.forecast` gives the figures", answer=answers.Acknowledgement
-    )
+    @verb(local="it writes a file; `sleep.forecast` gives the figures")
     def plot(
         self,
-        path: PlotPath,
+        path: Annotated[str | Path, Says("a .svg or .png file", wire=Path)],
         *,
         user_id: UserId = None,
         days: Days = 90,
@@ -299,3 +263,53 @@ class Sleep(Layer[F]):
         now: Now = None,
     ) -> None:
         """Draw how the memories fade that would be forgotten first."""
+
+
+Name = Annotated[str, Says("hourly, daily, weekly, or one of your own", bounds=NAME)]
+Cron = Annotated[str | None, Says("minute hour day month weekday, such as `30 3 * * *`")]
+AfterMessages = Annotated[int | None, Says("also after so many new messages; 0: not")]
+IdleS = Annotated[float | None, Says("wait until nobody has used the memory for so many seconds")]
+
+ScheduleList = listed("ScheduleList", "Schedules and how they stand.", schedules=ScheduleState)
+
+
+class Schedules(Layer[F], layer="schedules", group=Group.SLEEP):
+    """When a tenant's memory sleeps: `hourly`, `daily`, `weekly`, and what else was set."""
+
+    @verb("GET /v1/schedules", scope=Scoping.TENANT, answer=ScheduleList)
+    def list(self) -> Sequence[ScheduleState]:
+        """List schedules, the defaults first, with their next and last runs."""
+
+    @verb("GET /v1/schedules/get", scope=Scoping.TENANT)
+    def get(self, name: Name) -> ScheduleState:
+        """Show a schedule."""
+
+    @verb("PUT /v1/schedules", scope=Scoping.TENANT, governs=True, holds=Holds.WRITTEN)
+    def set(
+        self,
+        name: Name,
+        *,
+        cron: Cron = None,
+        steps: Steps = None,
+        enabled: Annotated[bool | None, Says("whether it runs at all")] = None,
+        zone: Annotated[str | None, Says("the time zone of cron, such as Europe/Lisbon")] = None,
+        after_new: Annotated[int | None, Says("also after so many new memories; 0: not")] = None,
+        after_messages: AfterMessages = None,
+        idle_s: IdleS = None,
+        jitter_s: Annotated[float | None, Says("spread many stores over so many seconds")] = None,
+    ) -> ScheduleState:
+        """Change a schedule, or make a new one.
+
+        Change a schedule, or make one (then with `cron` and `steps`); the rest stays as it is.
+
+        An `after_new` or `after_messages` of 0 takes that away. What was due under the former cron
+        is not made up for; a run under way goes on.
+        """
+
+    @verb("DELETE /v1/schedules", scope=Scoping.TENANT, governs=True)
+    def remove(self, name: Name) -> None:
+        """Take a schedule away; a default one comes back with `reset`."""
+
+    @verb("POST /v1/schedules/reset", scope=Scoping.TENANT, answer=ScheduleList, governs=True)
+    def reset(self) -> Sequence[ScheduleState]:
+        """Go back to the default schedules, beginning now; others are removed."""

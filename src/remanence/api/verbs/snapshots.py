@@ -1,33 +1,40 @@
-"""The verbs of snapshots: taken, compared, restored."""
+"""The verbs of snapshots, and of the receipts of erasures."""
 
 from __future__ import annotations
 
 import builtins
-from typing import Annotated, Unpack
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Unpack
 
 from remanence.api import answers
 from remanence.api.answers import listed
-from remanence.api.bounds import LABEL, TEXT
-from remanence.api.parameters import AllUsers, By, DryRun, ScopeArguments, UserId
-from remanence.api.verb import F, Group, Holds, Layer, Says, always, for_long, verb
+from remanence.api.parameters import (
+    LABEL,
+    TEXT,
+    AllUsers,
+    By,
+    DryRun,
+    ExamplesLimit,
+    Offset,
+    ScopeArguments,
+    UserId,
+)
+from remanence.api.verb import F, Group, Holds, Layer, Says, Scoping, always, for_long, verb
+from remanence.model.erasure import Erasure
 from remanence.model.snapshot import Restored, Snapshot, SnapshotDiff
 
 Name = Annotated[str, Says("the snapshot's name", bounds=TEXT)]
-Note = Annotated[str | None, Says("what it is for", bounds=LABEL)]
 Other = Annotated[str | None, Says("another snapshot; left out, the present", bounds=TEXT)]
 
 SnapshotList = listed("SnapshotList", "Several snapshots, the newest first.", snapshots=Snapshot)
 
 
-class Snapshots(Layer[F]):
+class Snapshots(Layer[F], layer="snapshots", group=Group.SNAPSHOTS):
     """One tenant's snapshots. Memories and blocks are kept by reference, never copied."""
-
-    layer = "snapshots"
-    group = Group.SNAPSHOTS
 
     @verb(
         "POST /v1/snapshots",
-        writes=True,
         holds=Holds.WRITTEN,
         lasts=for_long,
         example={"name": "before the trip", "user_id": "alice"},
@@ -37,7 +44,7 @@ class Snapshots(Layer[F]):
         name: Name,
         *,
         all_users: AllUsers = False,
-        note: Note = None,
+        note: Annotated[str | None, Says("what it is for", bounds=LABEL)] = None,
         **where: Unpack[ScopeArguments],
     ) -> Snapshot:
         """Take a snapshot of a user's memory, or of another scope.
@@ -61,7 +68,7 @@ class Snapshots(Layer[F]):
     def diff(self, name: Name, other: Other = None, *, user_id: UserId = None) -> SnapshotDiff:
         """Compare a snapshot with another, or with the present."""
 
-    @verb("POST /v1/snapshots/restore", writes=True, destructive=True, governs=True, lasts=for_long)
+    @verb("POST /v1/snapshots/restore", destructive=True, governs=True, lasts=for_long)
     def restore(
         self, name: Name, *, user_id: UserId = None, dry_run: DryRun = False, actor: By = None
     ) -> Restored:
@@ -73,6 +80,49 @@ class Snapshots(Layer[F]):
         version, sessions their values. After an interruption, call it again.
         """
 
-    @verb("DELETE /v1/snapshots", writes=True, answer=answers.Acknowledgement, erases=always)
+    @verb("DELETE /v1/snapshots", erases=always)
     def delete(self, name: Name, *, user_id: UserId = None) -> None:
         """Drop a snapshot; the memories stay."""
+
+
+Id = Annotated[str, Says("the receipt's id")]
+Receipt = Annotated[
+    Erasure | Mapping[str, Any] | Sequence[Mapping[str, Any]],
+    Says(
+        "a file with the receipt, as `rem erasures get ID --json` writes it",
+        wire=tuple[Mapping[str, Any], ...],
+        piped=True,
+    ),
+]
+
+ErasureList = listed(
+    "ErasureList", "Receipts of erasures, the latest first.", Holds.FIGURES, erasures=Erasure
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceiptCheck(answers.Wrapped, holds=Holds.FIGURES):
+    """Whether a receipt is one of this store's, unchanged."""
+
+    valid: bool
+
+    @property
+    def healthy(self) -> bool:
+        """The same, for the exit code of a command."""
+        return self.valid
+
+
+class Erasures(Layer[F], layer="erasures", group=Group.ERASURES):
+    """The receipts of a tenant's erasures: listed, read, verified."""
+
+    @verb("GET /v1/erasures", scope=Scoping.TENANT, answer=ErasureList)
+    def list(self, *, limit: ExamplesLimit = 100, offset: Offset = 0) -> builtins.list[Erasure]:
+        """List the receipts of erasures, the latest first; those cut off come before all."""
+
+    @verb("GET /v1/erasures/{id}", holds=Holds.FIGURES)
+    def get(self, id: Id) -> Erasure:
+        """Show the receipt of an erasure; `NotFound` if there is none."""
+
+    @verb("POST /v1/erasures/verify", writes=False, scope=Scoping.TENANT, answer=ReceiptCheck)
+    def verify(self, receipt: Receipt) -> bool:
+        """Say whether this store, or one it was restored from, gave exactly this receipt."""

@@ -8,17 +8,13 @@ from typing import Any
 from remanence.api.verb import Layer, Verb
 from remanence.api.verbs.blocks import Blocks
 from remanence.api.verbs.conversations import Conversations
-from remanence.api.verbs.erasures import Erasures
 from remanence.api.verbs.facts import Facts
 from remanence.api.verbs.graph import Graph
-from remanence.api.verbs.learn import Learn
+from remanence.api.verbs.learn import Learn, Tuning
 from remanence.api.verbs.memory import OWN, verbs_of
-from remanence.api.verbs.schedules import Schedules
-from remanence.api.verbs.sessions import Sessions
-from remanence.api.verbs.sleep import Sleep
-from remanence.api.verbs.snapshots import Snapshots
-from remanence.api.verbs.tuning import Tuning
-from remanence.api.verbs.working import Working
+from remanence.api.verbs.sessions import Sessions, Working
+from remanence.api.verbs.sleep import Schedules, Sleep
+from remanence.api.verbs.snapshots import Erasures, Snapshots
 
 LAYERS: tuple[type[Layer[Any]], ...] = (
     *(Blocks, Conversations, Sessions, Working, Facts, Graph, Snapshots),

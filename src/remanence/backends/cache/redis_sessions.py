@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
 from typing import Any, Unpack
 
+import msgspec
+import orjson
+
 from remanence.backends.cache.redis import KeyedCommand, RedisClient, life
-from remanence.backends.cache.redis_session_format import (
-    FIELDS,
-    FILL,
-    FORGET,
-    KEEP,
-    PUSH,
-    REMOVE,
-    active_key,
-    by_time_key,
-    hash_of_member,
-    history_key,
-    member,
-    moment,
-    read_message,
-    read_moment,
-    read_session,
-    session_key,
-    write_message,
-    write_session,
-)
 from remanence.backends.cache.servers import Habits
 from remanence.model.memory import MemoryRecord
 from remanence.model.ports.cache import CacheStats
 from remanence.model.ports.session_cache import LISTED, UNKNOWN, Listed, SessionCopy, SessionKey
+from remanence.model.session import Session
 
 # How long a removed session is not kept: longer than a reader needs from the store to here.
 GONE_S = 5.0
@@ -73,7 +61,7 @@ class RedisSessionCache:
         name, history = session_key(key), history_key(key)
         fields = [part for pair in write_session(key, copy).items() for part in pair]
         had = (seen.run, seen.edition) if seen else ("", "")
-        script = _script(KEEP, [name], life(copy.ttl_s), *had, copy.run, copy.edition, *fields)
+        script = _script("keep", [name], life(copy.ttl_s), *had, copy.run, copy.edition, *fields)
         ended = copy.session.ended_at is not None
         lists = _struck([key]) if ended else _entered(key, copy.session.active_at)
         lives = (history, ("PEXPIRE", history, life(copy.ttl_s)))
@@ -82,7 +70,7 @@ class RedisSessionCache:
     def remove(self, keys: Sequence[SessionKey]) -> None:
         """Drop sessions with their messages; copies on their way are passed over for a while."""
         scripts = [
-            _script(REMOVE, [session_key(key), history_key(key)], life(GONE_S)) for key in keys
+            _script("remove", [session_key(key), history_key(key)], life(GONE_S)) for key in keys
         ]
         answers = self._client.write([*scripts, *_struck(keys)])
         for key, answer in zip(keys, answers, strict=False):
@@ -147,7 +135,7 @@ class RedisSessionCache:
             return
         newest = moment(last[-1].happened_at)
         names = [session_key(key), history_key(key)]
-        self._do(key, [_script(FILL, names, life(ttl_s), mark, moment(at), newest, *written)])
+        self._do(key, [_script("fill", names, life(ttl_s), mark, moment(at), newest, *written)])
 
     def push(
         self, key: SessionKey, messages: Sequence[MemoryRecord], *, mark: int, ttl_s: float
@@ -163,13 +151,13 @@ class RedisSessionCache:
         names = [session_key(key), history_key(key)]
         sent = written if fits else ()
         until = moment(times[-1])
-        self._do(key, [_script(PUSH, names, life(ttl_s), mark, first, until, *sent)])
+        self._do(key, [_script("push", names, life(ttl_s), mark, first, until, *sent)])
 
     def forget(self, keys: Sequence[SessionKey]) -> None:
         """Drop the lists of these sessions."""
         for key in keys:
             names = [session_key(key), history_key(key)]
-            self._do(key, [_script(FORGET, names, life(GONE_S))])
+            self._do(key, [_script("forget", names, life(GONE_S))])
 
     def stats(self) -> CacheStats:
         """Size and health of the servers, and use by this process."""
@@ -205,8 +193,13 @@ class RedisSessionCache:
         return [one for one, answer in zip(page, answers, strict=True) if answer in (0, False)]
 
 
-def _script(script: str, keys: Sequence[bytes], *arguments: str | bytes | int) -> KeyedCommand:
-    return keys[0], ("EVAL", script, len(keys), *keys, *arguments)
+@cache
+def _lua(name: str) -> bytes:
+    return files(__package__).joinpath("scripts", f"{name}.lua").read_bytes()
+
+
+def _script(name: str, keys: Sequence[bytes], *arguments: str | bytes | int) -> KeyedCommand:
+    return keys[0], ("EVAL", _lua(name), len(keys), *keys, *arguments)
 
 
 def _entered(key: SessionKey, at: datetime) -> list[KeyedCommand]:
@@ -259,3 +252,151 @@ def _moment_of_score(score: Any) -> datetime | None:
         return datetime.fromtimestamp(float(score), UTC)
     except (ValueError, TypeError, OverflowError, OSError):
         return None
+
+
+# What keys are built with; a name that holds one of these has it written as in a URL.
+_ESCAPES = str.maketrans({"%": "%25", ":": "%3A", "{": "%7B", "}": "%7D"})
+
+FORMAT = b"1"
+_OF_A_MESSAGE = {field.name for field in fields(MemoryRecord)}
+
+
+def session_key(key: SessionKey) -> bytes:
+    """The hash of a session. Whatever has the same braces lies on one node of a cluster."""
+    return f"{_place(key)}:session".encode()
+
+
+def history_key(key: SessionKey) -> bytes:
+    """The list of a session's last messages, newest first."""
+    return f"{_place(key)}:history".encode()
+
+
+def active_key(store: str, tenant: str) -> bytes:
+    """The set of a tenant's active sessions."""
+    return f"{_escaped(store)}:{{{_escaped(tenant)}}}:active".encode()
+
+
+def by_time_key(store: str, tenant: str) -> bytes:
+    """The sorted set of a tenant's active sessions, by when they were last used."""
+    return f"{_escaped(store)}:{{{_escaped(tenant)}}}:by-time".encode()
+
+
+def member(key: SessionKey) -> bytes:
+    """A session's name in the sets of its tenant."""
+    return f"{_escaped(key.user_id)}:{_escaped(key.session_id)}".encode()
+
+
+def hash_of_member(store: str, tenant: str, name: bytes) -> bytes:
+    """The hash of the session that has this name in the sets of its tenant."""
+    place = f"{_escaped(store)}:{{{_escaped(tenant)}:".encode()
+    return place + name + b"}:session"
+
+
+def _place(key: SessionKey) -> str:
+    return f"{_escaped(key.store)}:{{{_escaped(key.tenant)}:{member(key).decode()}}}"
+
+
+def _escaped(name: str | None) -> str:
+    """The name; no name is ever empty, so nobody's is none."""
+    return "" if name is None else name.translate(_ESCAPES)
+
+
+_WRITTEN: Mapping[str, Callable[[SessionKey, SessionCopy], bytes]] = {
+    "format": lambda key, copy: FORMAT,
+    "tenant": lambda key, copy: key.tenant.encode(),
+    "user": lambda key, copy: _name(key.user_id),
+    "session": lambda key, copy: key.session_id.encode(),
+    "agent": lambda key, copy: _name(copy.session.agent_id),
+    "data": lambda key, copy: orjson.dumps(dict(copy.session.data)),
+    "version": lambda key, copy: b"%d" % copy.session.version,
+    "created": lambda key, copy: moment(copy.session.created_at),
+    "active": lambda key, copy: moment(copy.session.active_at),
+    "expires": lambda key, copy: moment(copy.session.expires_at),
+    "ended": lambda key, copy: moment(copy.session.ended_at) if copy.session.ended_at else b"",
+    "run": lambda key, copy: copy.run.encode(),
+    "edition": lambda key, copy: b"%d" % copy.edition,
+    "ttl": lambda key, copy: repr(copy.ttl_s).encode(),
+    "verified": lambda key, copy: moment(copy.verified),
+}
+FIELDS = tuple(_WRITTEN)
+
+
+def write_session(key: SessionKey, copy: SessionCopy) -> dict[str, bytes]:
+    """The fields of a session's hash."""
+    return {name: written(key, copy) for name, written in _WRITTEN.items()}
+
+
+def read_session(key: SessionKey, values: Sequence[bytes | None]) -> SessionCopy:
+    """What `write_session` made for this key; `ValueError` for anything else."""
+    told = {n: v.decode() for n, v in zip(FIELDS, values, strict=True) if isinstance(v, bytes)}
+    if len(told) < len(FIELDS) or told["format"] != FORMAT.decode():
+        raise ValueError("not a session")
+    if (told["tenant"], told["user"], told["session"]) != (
+        key.tenant,
+        key.user_id or "",
+        key.session_id,
+    ):
+        raise ValueError("another session")
+    data, ttl_s = orjson.loads(told["data"]), float(told["ttl"])
+    if not isinstance(data, dict) or not (math.isfinite(ttl_s) and ttl_s > 0):
+        raise ValueError("not the data of a session")
+    session = Session(
+        id=key.session_id,
+        user_id=key.user_id,
+        agent_id=told["agent"] or None,
+        data=data,
+        version=int(told["version"]),
+        created_at=read_moment(told["created"]),
+        active_at=read_moment(told["active"]),
+        expires_at=read_moment(told["expires"]),
+        ended_at=read_moment(told["ended"]) if told["ended"] else None,
+    )
+    return SessionCopy(
+        session=session,
+        run=told["run"],
+        edition=int(told["edition"]),
+        ttl_s=ttl_s,
+        verified=read_moment(told["verified"]),
+    )
+
+
+def write_message(record: MemoryRecord) -> bytes:
+    """A message with all its fields."""
+    values = {name: getattr(record, name) for name in _OF_A_MESSAGE}
+    return orjson.dumps(values, default=_plain)
+
+
+def read_message(key: SessionKey, value: bytes) -> MemoryRecord:
+    """What `write_message` made of a message of this session; `ValueError` for anything else."""
+    values = orjson.loads(value)
+    if not isinstance(values, dict) or set(values) != _OF_A_MESSAGE:
+        raise ValueError("not a message")
+    told = msgspec.convert(values, MemoryRecord)
+    if (told.tenant, told.user_id, told.session_id) != (key.tenant, key.user_id, key.session_id):
+        raise ValueError("a message of another session")
+    return told
+
+
+def moment(at: datetime) -> bytes:
+    """A moment in UTC, always as long, so that later ones sort later."""
+    return at.astimezone(UTC).isoformat(timespec="microseconds").encode()
+
+
+def read_moment(text: object) -> datetime:
+    """What `moment` made."""
+    if not isinstance(text, str):
+        raise ValueError("not a moment")
+    found = datetime.fromisoformat(text)
+    if found.utcoffset() is None:
+        raise ValueError("no time zone")
+    return found
+
+
+def _name(value: str | None) -> bytes:
+    return b"" if value is None else value.encode()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"a {type(value).__name__} is no part of a message")

@@ -14,10 +14,8 @@ from remanence.errors import ConfigError, InvalidInput, StoreError
 from remanence.layers.erasure.receipts import SUFFIX, Tombstones, told_of
 from remanence.model.erasure import Erasure
 from remanence.store.files import put
-from remanence.store.sqlite.encrypting import last_of, overwrite
-from remanence.store.sqlite.keys import FileForm, form_of
-from remanence.store.sqlite.opening import create_file
-from remanence.store.sqlite.sealed import SealedLines
+from remanence.store.sqlite.encrypting import SealedLines, last_of, overwrite
+from remanence.store.sqlite.opening import FileForm, create_file, form_of
 
 NO_KEY = (
     "Say which key: `--key-file FILE`, or set encryption_key_file; make one with "

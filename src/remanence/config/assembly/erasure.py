@@ -14,8 +14,7 @@ from remanence.config.assembly.indexes import FOLLOWERS
 from remanence.config.assembly.parts import Parts
 from remanence.config.assembly.stores import MEMORY, database_path, is_server, restore_into
 from remanence.errors import StoreError
-from remanence.layers.erasure.documents import erase_copies
-from remanence.layers.erasure.eraser import Eraser, Unlearn, nothing_unlearnt
+from remanence.layers.erasure.eraser import Eraser, Unlearn, erase_copies, nothing_unlearnt
 from remanence.layers.erasure.heritage import Heritage
 from remanence.layers.erasure.receipts import (
     SUFFIX,
@@ -84,7 +83,7 @@ def _remains(parts: Parts, settings: Settings) -> Iterator[str]:
 
 def unlearnt(store: Store, tenant: str, ids: Sequence[str]) -> Mapping[str, int]:
     """Remove adapters that learned from these memories from a store; how many."""
-    from remanence.consolidation.learning.versions import Versions
+    from remanence.consolidation.learning.trainer import Versions
 
     gone = Versions(store.documents, tenant).unlearn(ids, SystemClock().now())
     return {"adapters": sum(gone.values())}

@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from remanence.backends.index.standby import WithStandby
 from remanence.config import Settings
 from remanence.config.assembly.stores import MEMORY, database_path, is_server, missing_extra
 from remanence.errors import ConfigError
@@ -71,7 +70,7 @@ def make_index(
         case "pgvector":
             return _pgvector(store, fingerprint)
         case "qdrant" | "chroma" as kind:
-            from remanence.backends.index.remote import FollowingIndex
+            from remanence.backends.index.remote.index import FollowingIndex, WithStandby
 
             engine = _qdrant(settings) if kind == "qdrant" else _chroma(settings)
             identity = store.upkeep.identity

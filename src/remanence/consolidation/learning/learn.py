@@ -6,11 +6,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from remanence.consolidation.learning.replay import lessons_of, newest
-from remanence.consolidation.learning.school import School, experiences_of, ranked, selected
-from remanence.consolidation.learning.trainer import Present, Taught, teach
-from remanence.consolidation.learning.versions import Head, Versions
-from remanence.consolidation.records import records_of
+from remanence.consolidation.learning.school import (
+    School,
+    experiences_of,
+    lessons_of,
+    newest,
+    ranked,
+    selected,
+)
+from remanence.consolidation.learning.trainer import Head, Present, Taught, Versions, teach
+from remanence.consolidation.steps import records_of
 from remanence.errors import Conflict, InvalidInput
 from remanence.model import validation
 from remanence.model.clock import Clock

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from remanence.consolidation.merges.deeds import brought_back, deeds_for, told_since
 from remanence.consolidation.merges.groups import (
     Member,
     Repeated,
+    Rivals,
     central,
     gives_way,
     grouped,
@@ -23,10 +23,21 @@ from remanence.consolidation.merges.groups import (
     place_of,
     survivor_of,
 )
-from remanence.consolidation.merges.judgement import ModelQuestions
-from remanence.consolidation.merges.rivals import Rivals
-from remanence.consolidation.records import ACTIVE_KINDS, in_reach, read, vectors_of, vouched_for
-from remanence.consolidation.steps import Beat, planned
+from remanence.consolidation.merges.judgement import (
+    ModelQuestions,
+    brought_back,
+    deeds_for,
+    told_since,
+)
+from remanence.consolidation.steps import (
+    ACTIVE_KINDS,
+    Beat,
+    in_reach,
+    planned,
+    read,
+    vectors_of,
+    vouched_for,
+)
 from remanence.language.english.agreement import Telling
 from remanence.language.english.dates import has_time
 from remanence.model.embedding import Fingerprint

@@ -12,8 +12,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from remanence.consolidation.retention.strength import (
-    ACTIVE,
+from remanence.consolidation.retention.steps import (
     NEVER,
     Days,
     Trace,
@@ -31,7 +30,7 @@ from remanence.consolidation.retention.strength import (
     trace_of,
 )
 from remanence.errors import ConfigError, InvalidInput
-from remanence.model.filter import Both, Filter, Not
+from remanence.model.filter import ACTIVE, Both, Filter, Not
 from remanence.model.ports.store import Store
 from remanence.model.query import check_limit
 from remanence.model.sleep import ForgetPolicy, Night
@@ -84,7 +83,8 @@ def forecast(store: Store, night: Night, *, days: int = 90, limit: int = 100) ->
     whole_of("days", days, 1, FURTHEST)
     check_limit(limit)
     weeks = Counter[int | None]()
-    first = heapq.nsmallest(limit, _coming(store, night, days, weeks), key=_order)
+    coming = _coming(store, night, days, weeks)
+    first = heapq.nsmallest(limit, coming, key=lambda one: (one.on, one.strength, one.id))
     lasting = weeks.pop(None, 0)
     active = store.archive.count(night.reach, ACTIVE)
     return Forecast(
@@ -138,10 +138,6 @@ def _reason(trace: Trace, night: Night, counted: Days, ahead: int) -> str:
         f"{trace.importance:.2f}, uses {trace.uses}, then older than {policy.older_than_days:g} "
         f"days and below {policy.floor:g}"
     )
-
-
-def _order(one: FadingMemory) -> tuple[date, float, str]:
-    return one.on, one.strength, one.id
 
 
 def _with_excerpts(store: Store, night: Night, found: list[FadingMemory]) -> Iterator[FadingMemory]:
@@ -255,15 +251,11 @@ def _chart(
     rows = []
     for row in reversed(range(height)):
         name = f"{top:.2f}" if row == height - 1 else f"{policy.floor:.2f}" if row == floor else ""
-        cells = [_block(value / top * height - row) for value in values]
+        cells = [BLOCKS[max(0, min(8, round((v / top * height - row) * 8)))] for v in values]
         line = "".join("╌" if row == floor and cell == " " else cell for cell in cells)
         rows.append(f"{name:>5} │{line}")
     axis = "".join(_tick(curve, *edges) for edges in _edges(first, last, width))
     return [curve.label, *rows, f"{'':>5} └{axis}", f"{'':>7}{_told(curve, policy, last)}"]
-
-
-def _block(filled: float) -> str:
-    return BLOCKS[max(0, min(8, round(filled * 8)))]
 
 
 def _edges(first: float, last: float, width: int) -> list[tuple[float, float]]:

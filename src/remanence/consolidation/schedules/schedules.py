@@ -7,8 +7,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from remanence.consolidation.schedules.claims import Claims, ScheduleEntry, address_of
-from remanence.consolidation.schedules.due import jitter_of, next_due
+from remanence.consolidation.schedules.claims import (
+    Claims,
+    ScheduleEntry,
+    address_of,
+    jitter_of,
+    next_due,
+)
 from remanence.consolidation.schedules.plans import COUNTED, DEFAULTS, SETTABLE, Schedule
 from remanence.consolidation.steps import steps_of
 from remanence.errors import Conflict, InvalidInput, NotFound

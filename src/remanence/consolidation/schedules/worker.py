@@ -19,12 +19,15 @@ from typing import TYPE_CHECKING, Protocol
 from remanence.consolidation.leases import LEASE_S
 from remanence.consolidation.schedules.claims import (
     Claims,
+    Counting,
     Due,
     Interrupted,
     ScheduleEntry,
+    due,
     heeding,
+    jitter_of,
+    next_due,
 )
-from remanence.consolidation.schedules.due import Counting, due, jitter_of, next_due
 from remanence.consolidation.schedules.plans import DEFAULTS, Schedule
 from remanence.errors import Closed, Conflict, InvalidInput, StoreError
 from remanence.layers.cleanup import believed

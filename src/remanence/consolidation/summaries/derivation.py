@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeAlias
 from uuid import UUID
 
-from remanence.consolidation.merges.deeds import MERGED_INTO
-from remanence.consolidation.merges.judgement import asked, refused
+from remanence.consolidation.merges.judgement import MERGED_INTO, asked, refused
 from remanence.consolidation.run_log import UNDONE, failed_by
 from remanence.consolidation.steps import changed, linked
-from remanence.language.fences import Fence, disarmed
+from remanence.language.fences import Fence
 from remanence.language.summary.facts import fact_words, known_words
 from remanence.language.words import stop_terms, terms
+from remanence.layers.conversation.summaries import echoes
 from remanence.memories.lineage import SOURCES, SUMMARISES
 from remanence.model.memory import Kind, MemoryRecord, State
 from remanence.model.ports.language_model import LanguageModel
@@ -179,7 +178,6 @@ def _labels(metadata: Mapping[str, Any]) -> tuple[Any, Any]:
 MOST = 600
 KEPT = 0.5  # of the names, numbers and times in the rules' own wording
 KNOWN = 0.7  # of the words that tell, said in the sources
-_RUN = 8
 _MOST_SOURCES = 40
 _TOOL = "write_memory"
 _SCHEMA: Mapping[str, Any] = {
@@ -206,7 +204,7 @@ def reworded(model: LanguageModel, draft: str, sources: Sequence[MemoryRecord]) 
     if not isinstance(text, str) or not 0 < len(text.strip()) <= MOST or "\n" in text.strip():
         raise refused("its text is empty, too long or of several lines")
     text = text.strip()
-    if disarmed(text) != text or not _runs(_ASK).isdisjoint(_runs(text)):
+    if echoes(text, _ASK):
         raise refused("it repeats what it was asked")
     _check_words(text, draft, known_words(data))
     return text
@@ -221,8 +219,3 @@ def _check_words(text: str, draft: str, known: frozenset[str]) -> None:
     words = set(terms(text)) - stop_terms()
     if len(words & known) < KNOWN * len(words):
         raise refused("it says what no source says")
-
-
-def _runs(text: str) -> set[tuple[str, ...]]:
-    words = re.findall(r"\w+", text.lower())
-    return {tuple(words[n : n + _RUN]) for n in range(len(words) - _RUN + 1)}

@@ -8,7 +8,7 @@ from datetime import date
 from functools import cached_property
 from itertools import combinations
 
-from remanence.consolidation.merges.deeds import MERGED, MERGED_INTO
+from remanence.consolidation.merges.judgement import MERGED, MERGED_INTO
 from remanence.consolidation.summaries.themes import Theme
 from remanence.language.english import lexicon
 from remanence.language.english.agreement import Telling, opposites

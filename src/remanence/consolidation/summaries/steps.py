@@ -11,8 +11,7 @@ from itertools import chain, islice, pairwise
 from uuid import UUID
 
 from remanence.consolidation.merges.groups import DERIVED
-from remanence.consolidation.records import in_reach, read
-from remanence.consolidation.steps import Beat, Planner, planned
+from remanence.consolidation.steps import Beat, Planner, in_reach, planned, read
 from remanence.consolidation.summaries.derivation import (
     CHANGE,
     MONTH,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from remanence.consolidation.merges.groups import DERIVED
-from remanence.consolidation.records import in_reach, read, vectors_of
+from remanence.consolidation.steps import in_reach, read, vectors_of
 from remanence.language.cues import importance, is_question
 from remanence.language.english.agreement import Telling
 from remanence.language.english.kin import KIN

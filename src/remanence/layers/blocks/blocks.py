@@ -13,25 +13,23 @@ from typing import Any, TypedDict, Unpack
 from remanence.errors import Conflict, InvalidInput, NotFound
 from remanence.layers.blocks.documents import (
     GONE,
-    BlockKey,
-    Content,
-    Finder,
-    Target,
-    content_at,
-    difference,
-    stored,
-    version_of,
-)
-from remanence.layers.blocks.edits import (
     REDO,
     UNDO,
+    BlockKey,
+    Content,
     EditResult,
     EditStep,
+    Finder,
+    Target,
     appended,
     check_fits,
+    content_at,
+    difference,
     inserted,
     place,
     replaced,
+    stored,
+    version_of,
 )
 from remanence.layers.blocks.templates import render
 from remanence.model import validation

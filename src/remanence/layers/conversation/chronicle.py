@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import partial
 
@@ -14,19 +14,22 @@ from remanence.language.cues import importance_reasons
 from remanence.layers.conversation.derivation import (
     Summarise,
     SummaryDerivation,
+    bounds,
+    days_of,
     digest_of,
     drafted,
     name_at,
+    name_of,
+    parts_of,
     told,
 )
-from remanence.layers.conversation.periods import bounds, days_of, name_of, parts_of
 from remanence.layers.conversation.summaries import Summaries
 from remanence.layers.conversation.thread import Thread, held_by, level_in
 from remanence.memories.lineage import sources_of
 from remanence.memories.messages import says_nothing
 from remanence.memories.zones import Zones
 from remanence.model.conversation import Level
-from remanence.model.filter import Compare, Filter
+from remanence.model.filter import Compare, Filter, happened
 from remanence.model.memory import Kind, MemoryRecord, State, level_of
 from remanence.model.ports.store import Store, Trait
 from remanence.model.zones import placed
@@ -78,30 +81,22 @@ class Spoken:
         return segments + coming + sum(map(tells, self.rest)) >= PARTS
 
 
+@dataclass(eq=False)
 class Daybook:
     """Looks at a thread's days in a zone, each once; only at those in `among`, if given."""
 
-    def __init__(
-        self,
-        store: Store,
-        thread: Thread,
-        standing: Standing,
-        *,
-        zone: tzinfo = UTC,
-        among: Container[date] | None = None,
-        coming: Sequence[Sequence[MemoryRecord]] = (),
-    ) -> None:
-        self._store = store
-        self._thread = thread
-        self._standing = standing
-        self._zone = zone
-        self._among = among
-        self._coming = coming
-        self._read: dict[date, Spoken] = {}
+    store: Store
+    thread: Thread
+    standing: Standing
+    _: KW_ONLY
+    zone: tzinfo = UTC
+    among: Container[date] | None = None
+    coming: Sequence[Sequence[MemoryRecord]] = ()
+    _read: dict[date, Spoken] = field(default_factory=dict, init=False)
 
     def spoken(self, day: date) -> Spoken:
         """What was said on the day."""
-        if self._among is not None and day not in self._among:
+        if self.among is not None and day not in self.among:
             return Spoken()
         if day not in self._read:
             self._read[day] = self._spoken(day)
@@ -122,7 +117,7 @@ class Daybook:
 
     def has(self, level: Level, day: date) -> bool:
         """Whether the period has a summary, or should have."""
-        return self._standing(level, day) is not None or self.worth(level, day)
+        return self.standing(level, day) is not None or self.worth(level, day)
 
     def parts(self, level: Level, day: date) -> list[tuple[Level, date]]:
         """What a week or month is told from: its days; where a week has a summary, that."""
@@ -135,23 +130,19 @@ class Daybook:
         return found
 
     def _told(self, day: date) -> bool:
-        return self._standing(Level.DAY, day) is not None or self.spoken(day).enough
+        return self.standing(Level.DAY, day) is not None or self.spoken(day).enough
 
     def _spoken(self, day: date) -> Spoken:
-        start, end = bounds(day, self._zone)
-        within = (
-            Compare("happened_at", "gte", start, field=True),
-            Compare("happened_at", "lt", end, field=True),
-        )
+        start, end = bounds(day, self.zone)
         segments = [
             segment
-            for segment in self._thread.summaries(Level.SEGMENT, *within)
+            for segment in self.thread.summaries(Level.SEGMENT, *happened(start, end))
             if str(segment.metadata.get("from")) >= start.isoformat()
         ]
-        coming = [run for run in self._coming if all(start <= m.happened_at < end for m in run)]
-        covered = {m.id for segment in segments for m in sources_of(self._store, segment)}
+        coming = [run for run in self.coming if all(start <= m.happened_at < end for m in run)]
+        covered = {m.id for segment in segments for m in sources_of(self.store, segment)}
         covered |= {message.id for run in coming for message in run}
-        messages = list(self._thread.messages(start, end))
+        messages = list(self.thread.messages(start, end))
         rest = [message for message in messages if message.id not in covered]
         return Spoken(messages, segments, rest, coming)
 
@@ -206,6 +197,7 @@ def _silent(record: MemoryRecord) -> bool:
     return says_nothing(record.text, record.metadata)
 
 
+@dataclass(eq=False)
 class Chronicle:
     """Makes the summary of a day, of a week from its days, of a month from weeks and days.
 
@@ -215,19 +207,11 @@ class Chronicle:
     changed, lineage has archived it; when that was only forgotten, it is what is left and stays.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        deriving: SummaryDerivation,
-        summaries: Summaries,
-        extract: Summarise,
-        zones: Zones,
-    ) -> None:
-        self._store = store
-        self._zones = zones
-        self._deriving = deriving
-        self._summaries = summaries
-        self._extract = extract
+    store: Store
+    deriving: SummaryDerivation
+    summaries: Summaries
+    extract: Summarise
+    zones: Zones
 
     def tell(self, thread: Thread, level: Level, day: date, *, refine: bool) -> MemoryRecord:
         """The summary of the period that holds the day; `NotFound` if nobody spoke in it.
@@ -238,7 +222,7 @@ class Chronicle:
         for _ in range(TRIES):
             made = self._made(thread, level, day, refine)
             if made is not None:
-                return (self._summaries.refine(made, level) if refine else None) or made
+                return (self.summaries.refine(made, level) if refine else None) or made
         raise Conflict(f"What was said in {name_of(level, day)} keeps changing; try again.")
 
     def _made(self, thread: Thread, level: Level, day: date, refine: bool) -> MemoryRecord | None:
@@ -255,7 +239,7 @@ class Chronicle:
 
     def _sources(self, thread: Thread, level: Level, day: date, refine: bool) -> list[MemoryRecord]:
         """What goes into a summary; of a day that is not worth one, what was said itself."""
-        book = Daybook(self._store, thread, partial(_standing, thread), zone=self._zone(thread))
+        book = Daybook(self.store, thread, partial(_standing, thread), zone=self._zone(thread))
         if level is Level.DAY:
             return book.spoken(day).parts
         found: list[MemoryRecord] = []
@@ -276,16 +260,16 @@ class Chronicle:
             return current
         agent, name = thread.reach.agent_id, name_of(level, day)
         extra = {level.value: name, OF: of} | ({"for_agent": agent} if agent else {})
-        local = [self._zones.local(source) for source in sources]
-        text, trust = told(level, local, self._extract), level_in(thread)
+        local = [self.zones.local(source) for source in sources]
+        text, trust = told(level, local, self.extract), level_in(thread)
         draft = drafted(level, sources, text, trust, **extra)
         if current is not None:
-            return self._deriving.rewrite(current, draft.fields, draft.sources)
+            return self.deriving.rewrite(current, draft.fields, draft.sources)
         key = f"{level.value}:{digest_of(thread.reach.user_id, agent, name)}"
-        return self._deriving.write(draft, name_at(trust, key), None)
+        return self.deriving.write(draft, name_at(trust, key), None)
 
     def _zone(self, thread: Thread) -> tzinfo:
-        return self._zones.of(thread.reach.tenant, thread.reach.user_id)
+        return self.zones.of(thread.reach.tenant, thread.reach.user_id)
 
 
 def _standing(thread: Thread, level: Level, day: date) -> MemoryRecord | None:

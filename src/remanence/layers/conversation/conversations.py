@@ -13,13 +13,25 @@ from uuid import UUID
 from remanence.errors import InvalidInput, NotFound, RemanenceError
 from remanence.language.summary import summarise
 from remanence.layers.conversation.chronicle import Chronicle
-from remanence.layers.conversation.derivation import Summarise, SummaryDerivation
-from remanence.layers.conversation.description import Descriptions, conversation_of, named
-from remanence.layers.conversation.periods import bounds, day_of, days_of, name_of
+from remanence.layers.conversation.derivation import (
+    Summarise,
+    SummaryDerivation,
+    bounds,
+    day_of,
+    days_of,
+    name_of,
+)
 from remanence.layers.conversation.summaries import Summaries
 from remanence.layers.conversation.thread import Thread, told_from
-from remanence.layers.conversation.window import beside, fitted, tokens_of
-from remanence.layers.erasure.documents import erase_copies
+from remanence.layers.conversation.window import (
+    Descriptions,
+    beside,
+    conversation_of,
+    fitted,
+    named,
+    tokens_of,
+)
+from remanence.layers.erasure.eraser import erase_copies
 from remanence.memories.draft import fields_of, provenance, record_of
 from remanence.memories.merges import bring_back
 from remanence.memories.messages import message_of

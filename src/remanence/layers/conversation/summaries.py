@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 from remanence.errors import LanguageModelError
@@ -113,44 +114,37 @@ def _said(record: MemoryRecord, mark: str) -> str:
     return "\n".join(mark + line for line in record.text.splitlines()) if mark else record.text
 
 
+@dataclass(eq=False)
 class Summaries:
     """Finds out which summaries are missing or out of date, and makes them."""
 
-    def __init__(
-        self,
-        store: Store,
-        deriving: SummaryDerivation,
-        model: LanguageModel | None,
-        extract: Summarise,
-        zones: Zones,
-    ) -> None:
-        self._store = store
-        self._zones = zones
-        self._deriving = deriving
-        self._model = model
-        self._extract = extract
+    store: Store
+    deriving: SummaryDerivation
+    model: LanguageModel | None
+    extract: Summarise
+    zones: Zones
 
     def fill(
         self, thread: Thread, oldest: MemoryRecord, *, all_of_it: bool, most: int | None = None
     ) -> list[MemoryRecord]:
         """Summarise what stands before `oldest` and is in no segment; the segments written."""
-        runs = islice(gaps(self._store, thread, oldest, all_of_it=all_of_it), most)
+        runs = islice(gaps(self.store, thread, oldest, all_of_it=all_of_it), most)
         written = [self._segment(thread, run) for run in runs]
         return [record for record in written if record is not None]
 
     def roll_up(self, thread: Thread) -> MemoryRecord | None:
         """Bring the summary of a conversation up to date, if enough segments are new."""
         current = self.whole(thread)
-        if len(list(islice(beside(self._store, thread, current), ROLL_UP))) < ROLL_UP:
+        if len(list(islice(beside(self.store, thread, current), ROLL_UP))) < ROLL_UP:
             return None
         segments = list(thread.summaries(Level.SEGMENT))[::-1]
         text = self._rolled(current, segments)
         draft = drafted(Level.CONVERSATION, segments, text, level_in(thread))
         if current is not None:
-            return self._deriving.rewrite(current, draft.fields, draft.sources)
+            return self.deriving.rewrite(current, draft.fields, draft.sources)
         session = thread.reach.session_id
         name = f"conversation:{digest_of(thread.reach.user_id, session)}"
-        return self._deriving.write(draft, name_at(level_in(thread), name), session)
+        return self.deriving.write(draft, name_at(level_in(thread), name), session)
 
     def whole(self, thread: Thread) -> MemoryRecord | None:
         """The summary of a conversation, if it has one."""
@@ -168,7 +162,7 @@ class Summaries:
             there = thread.at(level)
             whole = self.whole(there)
             mark = low_trust(level)
-            text = telling(whole, beside(self._store, there, whole), room, mark)
+            text = telling(whole, beside(self.store, there, whole), room, mark)
             texts += [text] if text else []
             room -= count_tokens(text)
         return "\n".join(texts)
@@ -181,41 +175,41 @@ class Summaries:
         A model that does not answer may be asked again; one whose text did not hold is not.
         """
         told = record.metadata
-        if self._model is None or MODEL in told or told.get(DECLINED) == self._model.name:
+        if self.model is None or MODEL in told or told.get(DECLINED) == self.model.name:
             return None
-        sources = sources_of(self._store, record)
+        sources = sources_of(self.store, record)
         turns = turns_of(self._local(sources))
         if not turns or len(sources) < made_of(record):
             return None
         most = length_for(level, turns)
         try:
-            text = abstract(self._model, turns, record.text, most)
+            text = abstract(self.model, turns, record.text, most)
         except LanguageModelError:
             return None
         if text is None:
-            declined = {**told, DECLINED: self._model.name}
-            self._deriving.rewrite(record, {"metadata": declined})
+            declined = {**told, DECLINED: self.model.name}
+            self.deriving.rewrite(record, {"metadata": declined})
             return None
-        return self._deriving.rewrite(
-            record, {"text": text, "metadata": {**told, MODEL: self._model.name}}
+        return self.deriving.rewrite(
+            record, {"text": text, "metadata": {**told, MODEL: self.model.name}}
         )
 
     def _segment(self, thread: Thread, run: Sequence[MemoryRecord]) -> MemoryRecord | None:
-        text, trust = told(Level.SEGMENT, self._local(run), self._extract), level_in(thread)
+        text, trust = told(Level.SEGMENT, self._local(run), self.extract), level_in(thread)
         draft = drafted(Level.SEGMENT, run, text, trust)
         name = name_at(trust, f"segment:{run[0].id}")
-        return self._deriving.write(draft, name, run[0].session_id)
+        return self.deriving.write(draft, name, run[0].session_id)
 
     def _rolled(self, current: MemoryRecord | None, segments: Sequence[MemoryRecord]) -> str:
         """The text of a conversation's summary; that of a very long one goes on from the last."""
         if current is None or len(segments) <= AT_ONCE:
-            return told(Level.CONVERSATION, self._local(segments), self._extract)
-        known = {source.id for source in sources_of(self._store, current)}
+            return told(Level.CONVERSATION, self._local(segments), self.extract)
+        known = {source.id for source in sources_of(self.store, current)}
         new = [segment for segment in segments if segment.id not in known]
-        return told(Level.CONVERSATION, self._local(new), self._extract, current.text)
+        return told(Level.CONVERSATION, self._local(new), self.extract, current.text)
 
     def _local(self, records: Sequence[MemoryRecord]) -> list[MemoryRecord]:
-        return [self._zones.local(record) for record in records]
+        return [self.zones.local(record) for record in records]
 
 
 def coming(store: Store, thread: Thread, oldest: MemoryRecord) -> tuple[list[Run], bool]:
@@ -290,17 +284,15 @@ def _holds(text: str, written: str, fallback: str, characters: int) -> bool:
     return (
         0 < len(text) <= characters
         and not _REFUSAL.match(text)
-        and not _echoes(text)
+        and not echoes(text, _ASK)
         and _invents_nothing(text, written)
         and _keeps_enough(text, fallback)
     )
 
 
-def _echoes(text: str) -> bool:
-    if disarmed(text) != text:
-        return True
-    asked, said = _runs(_ASK), _runs(text)
-    return not asked.isdisjoint(said)
+def echoes(text: str, asked: str) -> bool:
+    """Whether a model's text repeats what it was asked, or a fence around what it was shown."""
+    return disarmed(text) != text or not _runs(asked).isdisjoint(_runs(text))
 
 
 def _runs(text: str) -> set[tuple[str, ...]]:

@@ -12,7 +12,7 @@ from remanence.memories.lineage import SOURCES, made_of, sources_of
 from remanence.memories.merges import hidden
 from remanence.memories.messages import OF_MEMORY
 from remanence.model.conversation import Level
-from remanence.model.filter import Both, Compare, Filter
+from remanence.model.filter import ACTIVE, Both, Compare, Filter, happened
 from remanence.model.memory import HALF, LEVELS, Kind, MemoryRecord, State, level_of
 from remanence.model.ports.store import Store
 from remanence.model.scope import Reach
@@ -25,6 +25,7 @@ MOST_TOKENS = 1_200
 PAUSE = timedelta(hours=6)
 # An append looks for gaps among so many of the newest segments; `summarise` among all.
 LOOKED_AT = 50
+_MESSAGE = Compare("kind", "eq", Kind.MESSAGE, field=True)
 _MOST_HELD = 10**12  # far more than any conversation holds: somebody else's number
 
 Run = list[MemoryRecord]
@@ -159,10 +160,10 @@ class Thread:
         return [one for one in found if one.state == State.ACTIVE or one.id in merged]
 
     def _messages(self, since: datetime | None = None, until: datetime | None = None) -> Filter:
-        return Both((_messages(since, until), *self._said))
+        return Both((_MESSAGE, ACTIVE, *happened(since, until), *self._said))
 
     def _spoken(self) -> Filter:
-        return Both((_SPOKEN, *self._said))
+        return Both((_MESSAGE, ACTIVE, Compare(OF_MEMORY, "exists", False), *self._said))
 
     def _pages(self, where: Filter, *, newest_first: bool = False) -> Iterator[MemoryRecord]:
         seen: set[str] = set()  # others may write between the pages
@@ -178,25 +179,10 @@ class Thread:
             size = PAGE
 
 
-_ACTIVE = Compare("state", "eq", State.ACTIVE, field=True)
-
-
-def _messages(since: datetime | None = None, until: datetime | None = None) -> Filter:
-    parts: list[Filter] = [Compare("kind", "eq", Kind.MESSAGE, field=True), _ACTIVE]
-    if since is not None:
-        parts.append(Compare("happened_at", "gte", since, field=True))
-    if until is not None:
-        parts.append(Compare("happened_at", "lt", until, field=True))
-    return Both(tuple(parts))
-
-
 def _summaries(level: Level) -> Filter:
     kind = Compare("kind", "eq", Kind.SUMMARY, field=True)
     made_here = Compare("origin", "eq", ORIGIN, field=True), Compare(SOURCES, "exists", True)
-    return Both((kind, _ACTIVE, Compare("level", "eq", level.value), *made_here))
-
-
-_SPOKEN = Both((_messages(), Compare(OF_MEMORY, "exists", False)))
+    return Both((kind, ACTIVE, Compare("level", "eq", level.value), *made_here))
 
 
 def cut(
@@ -217,7 +203,9 @@ def cut(
     found: list[Run] = []
     for run, closed in _runs(messages, known, after):
         parts = list(_parts(run, count))
-        if not (closed or all_of_it or _full(parts[-1], count)):
+        last = parts[-1]
+        full = len(last) >= MOST_MESSAGES or sum(map(count, last)) >= MOST_TOKENS
+        if not (closed or all_of_it or full):
             parts.pop()
         found += parts
     return found
@@ -254,10 +242,6 @@ def _parts(run: Run, count: CountMessage) -> Iterator[Run]:
         part.append(message)
         tokens += size
     yield part
-
-
-def _full(part: Run, count: CountMessage) -> bool:
-    return len(part) >= MOST_MESSAGES or sum(map(count, part)) >= MOST_TOKENS
 
 
 def gaps(store: Store, thread: Thread, oldest: MemoryRecord, *, all_of_it: bool) -> list[Run]:

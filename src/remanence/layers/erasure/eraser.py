@@ -3,26 +3,111 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import islice
 from typing import TypeAlias
 from uuid import UUID
 
 from remanence.errors import Conflict, Stopped
-from remanence.layers.erasure.documents import erase_documents
 from remanence.layers.erasure.receipts import Tombstones, begun, shelving, signed
 from remanence.layers.sessions import Sessions
+from remanence.layers.snapshots.section import NAMED_BY_SESSION, is_copy, session_of, within
 from remanence.memories.removal import remove
 from remanence.model import deadline
 from remanence.model.clock import Clock
-from remanence.model.document import Discard, Shelf, Shelving
+from remanence.model.document import Address, Discard, Document, Shelf, Shelving
 from remanence.model.erasure import By, Erasure, ErasureRequest, Forgotten, Stage
 from remanence.model.filter import Compare, Filter
 from remanence.model.memory import MemoryRecord
-from remanence.model.ports.store import Store
+from remanence.model.ports.store import Documents, Store
 from remanence.model.scope import Reach
+
+# Snapshots come last: one that is being taken looks again whether what it copied is still there.
+SHELVES = (
+    *(Shelf.BLOCK, Shelf.USER, Shelf.CONVERSATION, Shelf.SESSION),
+    *(Shelf.WORKING, Shelf.SNAPSHOT),
+)
+
+
+CHUNK = 500
+
+
+def erase_documents(
+    store: Documents, sessions: Sessions | None, reach: Reach, until: datetime | None = None
+) -> int:
+    """Erase every document in reach, in small transactions; sessions leave their cache too.
+
+    With `until`, those made later stay. How many went.
+    """
+    gone = 0
+    for shelf in SHELVES:
+        while erased := _erase(store, sessions, reach, shelf, until):
+            gone += erased
+    one_session = reach.session_id is not None and not reach.agent_id and not reach.all_users
+    if sessions is not None and one_session and until is None:
+        sessions.erase(str(reach.session_id), user_id=reach.user_id)
+    return gone
+
+
+def erase_copies(store: Documents, tenant: str, originals: Iterable[Address]) -> None:
+    """Erase what snapshots keep of sessions, items and notes that were erased themselves.
+
+    Blocks are not copied. Call it after the originals are gone, also when they were gone before.
+    """
+    for original in originals:
+        reach = Reach(tenant=tenant, user_id=original.user_id, session_id=session_of(original))
+        while found := _copies(store, reach, original):
+            store.put(tenant, [Discard(address=address) for address in found])
+
+
+def _copies(store: Documents, reach: Reach, original: Address) -> list[Address]:
+    found = store.walk_shelf(reach, Shelf.SNAPSHOT)
+    return [one.address for one in found if is_copy(one.address, original)]
+
+
+def _erase(
+    store: Documents,
+    sessions: Sessions | None,
+    reach: Reach,
+    shelf: Shelf,
+    until: datetime | None,
+) -> int:
+    """Erase what a shelf holds of the reach; how many documents."""
+    erased, found = 0, _among(store, reach, shelf)
+    old = (one for one in found if until is None or one.created_at <= until)
+    mine = (one.address for one in old if within(one, reach))
+    while some := list(islice(mine, CHUNK)):
+        _discard(store, sessions, reach.tenant, some)
+        erased += len(some)
+    return erased
+
+
+def _among(store: Documents, reach: Reach, shelf: Shelf) -> Iterable[Document]:
+    """Documents among which are the reach's: agent and session are not all in addresses."""
+    named = shelf in NAMED_BY_SESSION
+    if named and reach.session_id is not None and not reach.all_users:
+        address = Address(shelf=shelf, name=reach.session_id, user_id=reach.user_id)
+        return store.get(reach.tenant, [address])
+    wide = replace(
+        reach,
+        agent_id=reach.agent_id if shelf is Shelf.BLOCK else None,
+        session_id=None if named else reach.session_id,
+    )
+    return store.walk_shelf(wide, shelf)
+
+
+def _discard(
+    store: Documents, sessions: Sessions | None, tenant: str, addresses: Sequence[Address]
+) -> None:
+    if addresses:
+        store.put(tenant, [Discard(address=address) for address in addresses])
+    for address in addresses:
+        if sessions is not None and address.shelf is Shelf.SESSION:
+            sessions.erase(address.name, user_id=address.user_id)
+
 
 PAGE = 1_000
 UNMERGED = "unmerged"  # in a receipt's counts: what had been merged into it and came back
@@ -114,6 +199,7 @@ def nothing_unlearnt(ids: Sequence[str]) -> Mapping[str, int]:
     return {}
 
 
+@dataclass(eq=False)
 class Eraser:
     """Erases memories of a tenant with all that tells of them, and gives the receipt.
 
@@ -124,28 +210,16 @@ class Eraser:
     with the note that they do; what follows it is done again if it was cut off, by `settle`.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        sessions: Sessions,
-        tenant: str,
-        clock: Clock,
-        new_id: Callable[[], UUID],
-        *,
-        clean: Clean,
-        unlearn: Unlearn = nothing_unlearnt,
-        tombstones: Tombstones | None = None,
-        remains: Sequence[str] = (),
-    ) -> None:
-        self._store = store
-        self._sessions = sessions
-        self._tenant = tenant
-        self._clock = clock
-        self._new_id = new_id
-        self._clean = clean
-        self._unlearn = unlearn
-        self._tombstones = tombstones
-        self._remains = remains
+    store: Store
+    sessions: Sessions
+    tenant: str
+    clock: Clock
+    new_id: Callable[[], UUID]
+    _: KW_ONLY
+    clean: Clean
+    unlearn: Unlearn = nothing_unlearnt
+    tombstones: Tombstones | None = None
+    remains: Sequence[str] = ()
 
     def erase(self, look: Look, asked: ErasureRequest) -> Forgotten:
         """Erase what `look` finds, and by scope all else that it holds; with the receipt.
@@ -163,8 +237,8 @@ class Eraser:
             return self._carried_out(receipt, records, lambda: ())
         if asked.by is By.FILTERS:
             return self._carried_out(receipt, records, look)
-        with self._store.upkeep.alone(_named(receipt)):
-            self._store.documents.put(self._tenant, shelving(signed(self._store, receipt)))
+        with self.store.upkeep.alone(_named(receipt)):
+            self.store.documents.put(self.tenant, shelving(signed(self.store, receipt)))
             return self._carried_out(receipt, records, look)
 
     def erase_these(self, records: Sequence[MemoryRecord], asked: ErasureRequest) -> Erasure:
@@ -177,26 +251,26 @@ class Eraser:
     def settle(self) -> int:
         """Complete erasures that were cut off; how many."""
         settled = 0
-        for receipt in begun(self._store, self._tenant):
-            with self._store.upkeep.alone(_named(receipt)) as free:
+        for receipt in begun(self.store, self.tenant):
+            with self.store.upkeep.alone(_named(receipt)) as free:
                 if free:
-                    look = partial(left_of, self._store, receipt)
+                    look = partial(left_of, self.store, receipt)
                     self._carried_out(receipt, look(), look, until=receipt.at)
                     settled += 1
         return settled
 
     def _begun(self, asked: ErasureRequest) -> Erasure:
-        at = self._clock.now().astimezone(UTC)
+        at = self.clock.now().astimezone(UTC)
         copies = f"Backups, exports and snapshots of the disk made before {at:%Y-%m-%d %H:%M} UTC."
         return Erasure(
-            id=str(self._new_id()),
+            id=str(self.new_id()),
             at=at,
-            tenant=self._tenant,
+            tenant=self.tenant,
             asked=asked,
-            store=self._store.upkeep.kind,
-            identity=self._store.upkeep.identity,
+            store=self.store.upkeep.kind,
+            identity=self.store.upkeep.identity,
             status=Stage.BEGUN,
-            remains=(*self._store.upkeep.leftovers, *self._remains, copies),
+            remains=(*self.store.upkeep.leftovers, *self.remains, copies),
         )
 
     def _carried_out(
@@ -206,7 +280,7 @@ class Eraser:
         look: Look,
         until: datetime | None = None,
     ) -> Forgotten:
-        account = ErasureTally(self._store, receipt)
+        account = ErasureTally(self.store, receipt)
         try:
             return self._until_nothing_is_left(account, records, look, until)
         except Stopped:
@@ -218,7 +292,7 @@ class Eraser:
     def _leave(self, receipt: Erasure) -> None:
         """Called off: the receipt asks no longer for more than what has gone by now."""
         less = replace(receipt, asked=ErasureRequest(by=By.IDS))
-        self._store.documents.put(self._tenant, shelving(signed(self._store, less)))
+        self.store.documents.put(self.tenant, shelving(signed(self.store, less)))
 
     def _until_nothing_is_left(
         self,
@@ -232,7 +306,7 @@ class Eraser:
             asked |= {one.id: one for one in records}
             self._remove(account, records, until)
             if tried >= LOOKS and bound is None:
-                bound = self._clock.now()
+                bound = self.clock.now()
             records = _made_by(look(), bound)
             if records:
                 continue
@@ -247,28 +321,28 @@ class Eraser:
     ) -> None:
         asked = account.receipt.asked
         account.ask(records)
-        remove(self._store, self._clock, records, account, alone=asked.by is not By.IDS)
-        self._store.tiers.renew_dictionaries(self._tenant)  # what a crash left of them
+        remove(self.store, self.clock, records, account, alone=asked.by is not By.IDS)
+        self.store.tiers.renew_dictionaries(self.tenant)  # what a crash left of them
         if asked.by is By.SCOPE:
-            account.add(**swept(self._store, self._sessions, account.receipt, until))
+            account.add(**swept(self.store, self.sessions, account.receipt, until))
 
     def _completed(
         self, account: ErasureTally, until: datetime | None, bound: datetime | None
     ) -> Erasure | None:
         """The signed receipt; None if somebody has written to the scope meanwhile."""
-        _forget_answers(self._store, self._tenant)
-        behind = self._clean(_reaches(account, until))
-        self._sessions.drop([*account.gone.values(), *account.back.values()])
-        account.add(**self._unlearn(account.receipt.ids))
+        _forget_answers(self.store, self.tenant)
+        behind = self.clean(_reaches(account, until))
+        self.sessions.drop([*account.gone.values(), *account.back.values()])
+        account.add(**self.unlearn(account.receipt.ids))
         remains = (*account.receipt.remains, *behind)
         if bound is not None and until is None:
             remains = (*remains, f"What others wrote after {bound.astimezone(UTC):%H:%M:%S} UTC.")
         done = replace(account.receipt, status=Stage.COMPLETED, remains=remains)
-        done = signed(self._store, done)
+        done = signed(self.store, done)
         try:
-            if self._tombstones is not None:
-                self._tombstones.add(done)
-            self._store.documents.put(self._tenant, shelving(done), vacant=_vacant(done, bound))
+            if self.tombstones is not None:
+                self.tombstones.add(done)
+            self.store.documents.put(self.tenant, shelving(done), vacant=_vacant(done, bound))
         except Conflict:
             return None
         return done

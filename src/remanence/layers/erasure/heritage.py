@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from remanence.errors import InvalidInput
@@ -33,6 +33,7 @@ def nowhere_unlearnt(store: Store, tenant: str, ids: Sequence[str]) -> Mapping[s
     return {}
 
 
+@dataclass(eq=False)
 class Heritage:
     """Called with the store that is replaced, it gives what is to be done to the new one.
 
@@ -40,18 +41,11 @@ class Heritage:
     `erased` is how many memories the new store had of what was erased.
     """
 
-    def __init__(
-        self,
-        clock: Clock,
-        tombstones: Tombstones | None = None,
-        given: Sequence[Erasure] = (),
-        unlearn: UnlearnIn = nowhere_unlearnt,
-    ) -> None:
-        self.erased = 0
-        self._unlearn = unlearn
-        self._clock = clock
-        self._tombstones = tombstones
-        self._given = given
+    clock: Clock
+    tombstones: Tombstones | None = None
+    given: Sequence[Erasure] = ()
+    unlearn: UnlearnIn = nowhere_unlearnt
+    erased: int = field(default=0, init=False)
 
     def __call__(self, old: Store | None) -> Callable[[Store], bool]:
         """Read what the old store knows; the function tells whether it removed anything."""
@@ -64,15 +58,15 @@ class Heritage:
         )
 
     def _carried_out(self, new: Store, known: Sequence[Erasure]) -> bool:
-        kept = [] if self._tombstones is None else self._tombstones.read()
-        for one in self._given:
+        kept = [] if self.tombstones is None else self.tombstones.read()
+        for one in self.given:
             if not is_signed(new, one):
                 raise InvalidInput(
                     f"The receipt {one.id} was not signed by the store of this backup; give "
                     "receipts of the same store."
                 )
         ours = [one for one in kept if is_signed(new, one)]
-        return self.inherit(new, [*self._given, *ours, *known])
+        return self.inherit(new, [*self.given, *ours, *known])
 
     def inherit(self, new: Store, receipts: Sequence[Erasure]) -> bool:
         """Erase what these receipts tell of that the store does not know; whether it had any."""
@@ -91,12 +85,12 @@ class Heritage:
         gone = {record.id: record for one in receipts for record in left_of(new, one)}
         records = list(gone.values())
         for at in range(0, len(records), CHUNK):
-            remove(new, self._clock, records[at : at + CHUNK], alone=True)
+            remove(new, self.clock, records[at : at + CHUNK], alone=True)
         self.erased += len(records)
         by_scope = [one for one in receipts if one.asked.by is By.SCOPE]
         found = len(records) + sum(sum(swept(new, None, one, one.at).values()) for one in by_scope)
         ids = {id: None for one in receipts for id in one.ids}
-        found += sum(self._unlearn(new, tenant, list(ids)).values())
+        found += sum(self.unlearn(new, tenant, list(ids)).values())
         for one in receipts:
             new.documents.put(tenant, shelving(one))
         return found > 0

@@ -245,14 +245,12 @@ def read_receipts(path: Path) -> list[Erasure]:
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{path} holds no receipts ({error}); check the path.") from error
     try:
-        told = json.loads(content) if content.lstrip().startswith("[") else _each(content)
+        lines = [line for line in content.splitlines() if line.strip()]
+        listed = content.lstrip().startswith("[")
+        told = json.loads(content) if listed else [json.loads(line) for line in lines]
     except ValueError as error:
         raise InvalidInput(f"{path} is not JSON ({error}); give receipts as exported.") from error
     return [receipt_of(one) for one in told]
-
-
-def _each(content: str) -> list[Any]:
-    return [json.loads(line) for line in content.splitlines() if line.strip()]
 
 
 def _parsed(line: bytes) -> Erasure | None:

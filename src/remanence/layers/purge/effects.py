@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -143,74 +143,63 @@ def _overruled(line: Sequence[Revision | Edition], versions: Container[int]) -> 
     return last is not None and last + 1 < len(line) and line[last + 1].verb != VERB
 
 
+@dataclass(eq=False)
 class Following:
     """Finds, for memories that go, the versions of others that would not be without them.
 
     `guilty` are the versions to undo, by memory; what is found here is added to it.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        tenant: str,
-        past: PastVersions,
-        culprits: Mapping[str, MemoryRecord],
-        guilty: dict[str, set[int]],
-    ) -> None:
-        self._store = store
-        self._tenant = tenant
-        self._past = past
-        self._culprits = culprits
-        self._guilty = guilty
-        self.unlinked: dict[str, list[Link]] = defaultdict(list)
-        self.below: set[str] = set()  # summaries that tell of a memory that goes
-        self.holding: set[str] = set()  # summaries that are true again
+    store: Store
+    tenant: str
+    past: PastVersions
+    culprits: Mapping[str, MemoryRecord]
+    guilty: dict[str, set[int]]
+    unlinked: dict[str, list[Link]] = field(default_factory=lambda: defaultdict(list), init=False)
+    below: set[str] = field(
+        default_factory=set, init=False
+    )  # summaries that tell of a memory that goes
+    holding: set[str] = field(default_factory=set, init=False)  # summaries that are true again
 
     def merges(self) -> None:
         """What was merged with those that go, or by a text that is to be undone, is apart again.
 
         A memory that gathered others at the same time stays what it became.
         """
-        spoilt = {id: one.created_at for id, one in self._culprits.items()}
-        for id, versions in self._guilty.items():
-            if at := self._first(id, versions, _SAID):
-                spoilt[id] = at
+        spoilt = self._since(_SAID)
         groups: dict[str, set[datetime]] = defaultdict(set)
-        into = [one for one in self._past.get(spoilt) if one.superseded_by]
+        into = [one for one in self.past.get(spoilt) if one.superseded_by]
         for one in (*self._chunked(originals_of=spoilt), *into):
-            merged = _last(self._past.history(one), MERGED)
+            merged = _last(self.past.history(one), MERGED)
             since = [spoilt[id] for id in (one.id, str(one.superseded_by)) if id in spoilt]
             if merged is not None and merged.at >= min(since):
                 groups[str(one.superseded_by)].add(merged.at)
-                if one.id not in self._culprits:
+                if one.id not in self.culprits:
                     self._add(one, {merged.version})
-        for survivor in self._past.get(groups.keys() - self._culprits.keys()):
+        for survivor in self.past.get(groups.keys() - self.culprits.keys()):
             self._gathered(survivor, groups[survivor.id])
 
     def summaries(self) -> None:
         """Summaries that were there before go back to what they said then, if that still holds."""
-        tainted = {id: one.created_at for id, one in self._culprits.items()}
-        for id, versions in self._guilty.items():
-            if at := self._first(id, versions, SHOWING):
-                tainted[id] = at
+        tainted = self._since(SHOWING)
         frontier = list(tainted)
         while frontier:
-            found = self._past.get(self._above(frontier))
+            found = self.past.get(self._above(frontier))
             frontier = [one.id for one in found if one.id not in tainted]
             for one in found:
-                if one.id not in self._culprits:
+                if one.id not in self.culprits:
                     self._summary(one, tainted)
 
     def _summary(self, one: MemoryRecord, tainted: dict[str, datetime]) -> None:
-        sources = self._store.links.pointed(self._tenant, [one.id], SUMMARISES)
+        sources = self.store.links.pointed(self.tenant, [one.id], SUMMARISES)
         first = min((tainted[id] for id in sources if id in tainted), default=None)
         if first is None or one.created_at >= first:
             tainted.setdefault(one.id, one.created_at)
             return
-        history = self._past.history(one)
+        history = self.past.history(one)
         retold = {r.version for r in history if r.verb in _RETOLD and r.at >= first}
-        own = self._guilty.get(one.id, set())
-        gone = [id for id in sources if id in self._culprits]
+        own = self.guilty.get(one.id, set())
+        gone = [id for id in sources if id in self.culprits]
         self.below.update([one.id] if gone else [])
         tainted.setdefault(one.id, first)
         if self._still_holds(one, history, retold | own, set(sources).difference(gone)):
@@ -226,57 +215,63 @@ class Following:
             return False
         told = (r.at for r in history if r.verb in _TOLD and r.version not in versions)
         written = max(told, default=one.created_at)
-        for source in self._past.get(sources):
-            was = as_known(source, self._past.history(source), written)
+        for source in self.past.get(sources):
+            was = as_known(source, self.past.history(source), written)
             will = self._goal(source)
             if was is not None and any(getattr(was, n) != getattr(will, n) for n in SHOWING):
                 return False
         return True
 
     def _goal(self, record: MemoryRecord) -> MemoryRecord:
-        versions = self._guilty.get(record.id)
+        versions = self.guilty.get(record.id)
         if not versions:
             return record
-        return replace(record, **undone(record, self._past.history(record), versions).changes)
+        return replace(record, **undone(record, self.past.history(record), versions).changes)
 
     def _gathered(self, survivor: MemoryRecord, moments: set[datetime]) -> None:
         merged = [
-            (one, _last(self._past.history(one), MERGED))
-            for one in originals(self._store, self._tenant, [survivor.id])
+            (one, _last(self.past.history(one), MERGED))
+            for one in originals(self.store, self.tenant, [survivor.id])
         ]
         for moment in moments:
             at_once = [one for one, how in merged if how is not None and how.at == moment]
-            if all(one.id in self._culprits or self._is_parted(one) for one in at_once):
-                found = self._past.history(survivor)
+            if all(one.id in self.culprits or self._is_parted(one) for one in at_once):
+                found = self.past.history(survivor)
                 gathered = {r.version for r in found if r.verb == GATHERED and r.at == moment}
                 self._add(survivor, gathered)
 
     def _is_parted(self, record: MemoryRecord) -> bool:
         """Whether its merge is to be undone."""
-        merged = _last(self._past.history(record), MERGED)
-        return merged is not None and merged.version in self._guilty.get(record.id, ())
+        merged = _last(self.past.history(record), MERGED)
+        return merged is not None and merged.version in self.guilty.get(record.id, ())
+
+    def _since(self, fields: Set[str]) -> dict[str, datetime]:
+        """Since when memories tell what is taken back, or have it in one of these fields."""
+        first = {id: self._first(id, versions, fields) for id, versions in self.guilty.items()}
+        came = {id: one.created_at for id, one in self.culprits.items()}
+        return came | {id: at for id, at in first.items() if at}
 
     def _first(self, id: str, versions: set[int], fields: Set[str]) -> datetime | None:
         """When one of these fields was first changed by what is to be undone."""
-        records = self._past.get([id])
-        told = (r for one in records for r in self._past.history(one) if r.version in versions)
+        records = self.past.get([id])
+        told = (r for one in records for r in self.past.history(one) if r.version in versions)
         return min((r.at for r in told if not fields.isdisjoint(r.before)), default=None)
 
     def _chunked(self, *, originals_of: Iterable[str]) -> Iterator[MemoryRecord]:
         ids = list(originals_of)
         for at in range(0, len(ids), PAGE):
-            found = originals(self._store, self._tenant, ids[at : at + PAGE])
-            self._past.keep(found)
+            found = originals(self.store, self.tenant, ids[at : at + PAGE])
+            self.past.keep(found)
             yield from found
 
     def _above(self, ids: list[str]) -> Iterator[str]:
         for at in range(0, len(ids), PAGE):
-            yield from self._store.links.pointing(self._tenant, ids[at : at + PAGE], SUMMARISES)
+            yield from self.store.links.pointing(self.tenant, ids[at : at + PAGE], SUMMARISES)
 
     def _add(self, record: MemoryRecord, versions: set[int]) -> None:
         if versions:
-            self._past.keep([record])
-            self._guilty.setdefault(record.id, set()).update(versions)
+            self.past.keep([record])
+            self.guilty.setdefault(record.id, set()).update(versions)
 
 
 def unmerging(record: MemoryRecord, values: Mapping[str, object]) -> list[Link]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -33,6 +33,7 @@ TRIES = 5
 Erase: TypeAlias = Callable[[Callable[[], Sequence[MemoryRecord]], ErasureRequest], Forgotten]
 
 
+@dataclass(eq=False)
 class Purger:
     """Takes back what somebody brought in: others' memories first, then what came from there.
 
@@ -40,22 +41,13 @@ class Purger:
     of memories that changed, `unlearn` of those that go.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        writer: Writer,
-        clock: Clock,
-        *,
-        erase: Erase,
-        unlearn: Callable[[Sequence[str]], object],
-        dropped: Callable[[Sequence[MemoryRecord]], object],
-    ) -> None:
-        self._store = store
-        self._writer = writer
-        self._clock = clock
-        self._erase = erase
-        self._unlearn = unlearn
-        self._dropped = dropped
+    store: Store
+    writer: Writer
+    clock: Clock
+    _: KW_ONLY
+    erase: Erase
+    unlearn: Callable[[Sequence[str]], object]
+    dropped: Callable[[Sequence[MemoryRecord]], object]
 
     def purge(
         self, reach: Reach, blame: Blame, *, erase: bool, dry_run: bool, reason: str | None
@@ -64,7 +56,7 @@ class Purger:
         begun = PurgeResult(dry_run=dry_run, erased=erase)
         done: PurgeResult | None = None
         for _ in range(TRIES):
-            plan = PurgePlanner(self._store, reach, blame, erase=erase).plan()
+            plan = PurgePlanner(self.store, reach, blame, erase=erase).plan()
             begun = _joined(begun, _told(plan, erase))
             if dry_run:
                 return begun
@@ -83,31 +75,31 @@ class Purger:
         self, plan: PurgePlan, reach: Reach, blame: Blame, *, erase: bool, reason: str | None
     ) -> Erasure | None:
         if plan.claims or plan.entities:  # first: what texts say that return is found in them anew
-            self._store.knowledge.unknow(reach.tenant, plan.claims, plan.entities)
+            self.store.knowledge.unknow(reach.tenant, plan.claims, plan.entities)
         self._change(plan.changes, plan.left, reason)
         self._edit(reach.tenant, plan.blocks, erase, reason)
         for source, target, type in plan.links:
-            self._store.links.dissociate(reach.tenant, source, target, type)
+            self.store.links.dissociate(reach.tenant, source, target, type)
         receipt = None
         if erase and plan.culprits:
             look = partial(self._culprits, reach, blame)
-            receipt = self._erase(look, _asked(reach, blame)).receipt
+            receipt = self.erase(look, _asked(reach, blame)).receipt
         elif plan.culprits:
             self._change(removals(plan.culprits), plan.left, reason)
-            self._unlearn([one.id for one in plan.culprits])
-        self._dropped([*(one.record for one in plan.changes), *plan.culprits])
+            self.unlearn([one.id for one in plan.culprits])
+        self.dropped([*(one.record for one in plan.changes), *plan.culprits])
         return receipt
 
     def _culprits(self, reach: Reach, blame: Blame) -> list[MemoryRecord]:
         """What is to blame by now, also of what others wrote since it was planned."""
-        return PurgePlanner(self._store, reach, blame, erase=False).culprits()
+        return PurgePlanner(self.store, reach, blame, erase=False).culprits()
 
     def _change(
         self, changes: Sequence[MemoryRevert], leave: Container[str], reason: str | None
     ) -> None:
         """Give memories their values, and take along what tells of them, unless it is to stay."""
         for some in chunks(changes, BATCH):
-            self._writer.revise_all(
+            self.writer.revise_all(
                 [(one.record, one.values) for one in some],
                 verb=VERB,
                 reason=reason,
@@ -117,14 +109,14 @@ class Purger:
             )
 
     def _link(self, source: str, target: str, type: str) -> Association:
-        at = self._clock.now()
+        at = self.clock.now()
         return Association(source=source, target=target, type=type, strength=1.0, created_at=at)
 
     def _edit(
         self, tenant: str, blocks: Sequence[BlockRevert], erase: bool, reason: str | None
     ) -> None:
         """Give blocks back; with `erase`, those that nobody else ever wrote go for good."""
-        at = self._clock.now()
+        at = self.clock.now()
 
         def edit(one: BlockRevert) -> Shelving:
             address, version = one.document.address, one.document.version
@@ -141,7 +133,7 @@ class Purger:
             )
 
         for some in chunks(blocks, BATCH):
-            self._store.documents.put(tenant, [edit(one) for one in some])
+            self.store.documents.put(tenant, [edit(one) for one in some])
 
 
 def _asked(reach: Reach, blame: Blame) -> ErasureRequest:

@@ -9,8 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from remanence.errors import Conflict, InvalidInput, NotFound, StoreError
-from remanence.layers.sessions.expiry import expired
-from remanence.layers.sessions.storage import SessionStorage, address_of, changed, trusted
+from remanence.layers.sessions.storage import SessionStorage, address_of, changed, expired, trusted
 from remanence.model.clock import Clock, IdMaker
 from remanence.model.document import Address, Discard, Shelf
 from remanence.model.memory import MemoryRecord, State

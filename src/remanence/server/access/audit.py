@@ -20,28 +20,21 @@ from remanence.model.document import Address, Discard, Document, Put, Shelf
 from remanence.model.ports.store import Store
 from remanence.model.query import check_limit, check_offset
 from remanence.model.validation import json_of, moment_of
+from remanence.server.access import chain
 from remanence.server.access.caller import KEYS, Caller, request_id
-from remanence.server.access.chain import (
-    HEAD,
-    SEAL,
-    Anchor,
-    AuditCheck,
-    AuditEntry,
-    ChainHead,
-    Start,
-    Walk,
-    entry_in,
-    entry_of,
-    head_in,
-    place,
-    puts,
-)
 
 EVERY_S = 60.0  # refusals of one kind are written down no more often than this
 LONGEST = 1_024  # characters of a text that are written down
 MOST = 100  # items of a list that are written down
 CUT = "audit.cut"
 _TRIES = 200  # somebody else's entry goes before on each; a chain that is whole never needs as many
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditLog:
+    """Entries, the newest first."""
+
+    entries: tuple[chain.AuditEntry, ...]
 
 
 @dataclass(slots=True)
@@ -55,11 +48,7 @@ class Audit:
     """The logs of a store. Thread-safe; any number of processes append to one chain."""
 
     def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        *,
-        monotonic: Callable[[], float] = time.monotonic,
+        self, store: Store, clock: Clock, *, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         self._store = store
         self._clock = clock
@@ -74,7 +63,7 @@ class Audit:
 
     def append(
         self, tenant: str, who: str, deed: str, about: Mapping[str, Any], *with_it: Put
-    ) -> AuditEntry:
+    ) -> chain.AuditEntry:
         """Add an entry to the tenant's log, and in one transaction `with_it` what it tells of.
 
         Once it is back, the entry is durable.
@@ -86,7 +75,7 @@ class Audit:
                 head, sealed = self._ends(tenant)
                 if sealed is not None and not sealed.same_end(head):
                     break
-                entry = entry_of(
+                entry = chain.entry_of(
                     tenant,
                     seq=head.seq + 1,
                     at=moment_of("at", self._clock.now()),
@@ -97,7 +86,7 @@ class Audit:
                     previous=head.hash,
                 )
                 with suppress(Conflict):
-                    self._store.documents.put(tenant, [*puts(entry, head, sealed), *with_it])
+                    self._store.documents.put(tenant, [*chain.puts(entry, head, sealed), *with_it])
                     return entry
         raise StoreCorrupt(
             f"The audit log of {tenant!r} cannot be continued; look at it with "
@@ -127,20 +116,22 @@ class Audit:
             if refusals.count:
                 self._tell(reason, refusals.count)
 
-    def list(self, tenant: str, limit: int = 100, offset: int = 0) -> builtins.list[AuditEntry]:
+    def list(
+        self, tenant: str, limit: int = 100, offset: int = 0
+    ) -> builtins.list[chain.AuditEntry]:
         """The tenant's entries, the latest first."""
         check_limit(limit)
         check_offset(offset)
         last, before = self._head(tenant).seq - offset, start_of(self._store, tenant).since - 1
-        wanted = [place(seq) for seq in range(last, max(before, last - limit), -1)]
-        return [entry_in(one) for one in self._store.documents.get(tenant, wanted)]
+        wanted = [chain.place(seq) for seq in range(last, max(before, last - limit), -1)]
+        return [chain.entry_in(one) for one in self._store.documents.get(tenant, wanted)]
 
-    def anchor(self, tenant: str) -> Anchor:
+    def anchor(self, tenant: str) -> chain.Anchor:
         """Where the log ends now, for `verify` to hold against it later."""
         head = self._head(tenant)
-        return Anchor(tenant=tenant, seq=head.seq, hash=head.hash, at=self._clock.now())
+        return chain.Anchor(tenant=tenant, seq=head.seq, hash=head.hash, at=self._clock.now())
 
-    def verify(self, tenant: str, against: Anchor | None = None) -> AuditCheck:
+    def verify(self, tenant: str, against: chain.Anchor | None = None) -> chain.AuditCheck:
         """Walk the whole chain, and say where it is broken first.
 
         It must end where its seal says and, with an anchor, lead through that. `InvalidInput` if
@@ -157,7 +148,7 @@ class Audit:
                 if checked.intact or start_of(self._store, tenant) == start:
                     break
             except (StoreCorrupt, InvalidInput):
-                return AuditCheck(tenant=tenant, entries=0, intact=False, first_bad=0)
+                return chain.AuditCheck(tenant=tenant, entries=0, intact=False, first_bad=0)
         if checked.intact and against is not None:
             check_reaches(start, against.seq)
         return checked
@@ -186,7 +177,7 @@ class Audit:
         """The number that the log begins with, once it begins with the first entry to be kept."""
         old, head, at = start_of(self._store, tenant), self._head(tenant), self._clock.now()
         since, previous = old.since, old.previous
-        for seq, entry in Walk(self._store.documents, tenant, old, head).entries():
+        for seq, entry in chain.Walk(self._store.documents, tenant, old, head).entries():
             if entry is None or entry.at >= limit:
                 break
             since, previous = seq + 1, entry.hash
@@ -196,16 +187,18 @@ class Audit:
             self.append(tenant, who, CUT, told, statement(self._store, tenant, new, at))
         return since
 
-    def _verified(self, tenant: str, start: Start, against: Anchor | None) -> AuditCheck:
+    def _verified(
+        self, tenant: str, start: chain.Start, against: chain.Anchor | None
+    ) -> chain.AuditCheck:
         head, sealed = self._ends(tenant)
         known = [(one.seq, one.hash) for one in (against, sealed) if one is not None]
-        bad = Walk(self._store.documents, tenant, start, head).first_bad(known)
+        bad = chain.Walk(self._store.documents, tenant, start, head).first_bad(known)
         entries = max(head.seq - start.since + 1, 0)
-        return AuditCheck(
+        return chain.AuditCheck(
             tenant=tenant, entries=entries, intact=bad is None, first_bad=bad, since=start.since
         )
 
-    def _ends(self, tenant: str) -> tuple[ChainHead, ChainHead | None]:
+    def _ends(self, tenant: str) -> tuple[chain.ChainHead, chain.ChainHead | None]:
         """Where the chain ends, and where its seal says it does; seen at one moment."""
         for _ in range(_TRIES):
             head, sealed = self._head(tenant), self._sealed(tenant)
@@ -213,14 +206,14 @@ class Audit:
                 break
         return head, sealed
 
-    def _sealed(self, tenant: str) -> ChainHead | None:
+    def _sealed(self, tenant: str) -> chain.ChainHead | None:
         """None where nothing was appended since logs are sealed."""
-        found = self._store.documents.get(tenant, [SEAL])
-        return head_in(tenant, found[0]) if found else None
+        found = self._store.documents.get(tenant, [chain.SEAL])
+        return chain.head_in(tenant, found[0]) if found else None
 
-    def _head(self, tenant: str) -> ChainHead:
-        found = self._store.documents.get(tenant, [place(HEAD)])
-        return head_in(tenant, found[0]) if found else ChainHead()
+    def _head(self, tenant: str) -> chain.ChainHead:
+        found = self._store.documents.get(tenant, [chain.place(chain.HEAD)])
+        return chain.head_in(tenant, found[0]) if found else chain.ChainHead()
 
     def _tell(self, reason: str, count: int) -> None:
         with suppress(StoreError):
@@ -253,11 +246,11 @@ class Cut:
     removed: int
 
 
-def start_of(store: Store, tenant: str) -> Start:
+def start_of(store: Store, tenant: str) -> chain.Start:
     """Where the log begins; `StoreCorrupt` if that is not said by this store."""
     found = store.documents.get(tenant, [_STATEMENT])
     if not found:
-        return Start()
+        return chain.Start()
     start = _start_in(tenant, found[0])
     wanted = _signature(store, tenant, start)
     told = str(found[0].value.get("signature"))
@@ -266,7 +259,7 @@ def start_of(store: Store, tenant: str) -> Start:
     return start
 
 
-def statement(store: Store, tenant: str, start: Start, at: datetime) -> Put:
+def statement(store: Store, tenant: str, start: chain.Start, at: datetime) -> Put:
     """What puts another beginning in the place of the one with that version."""
     told = start.told() | {"signature": _signature(store, tenant, start)}
     return Put(address=_STATEMENT, value=told, at=at, expected=start.version)
@@ -280,26 +273,26 @@ def discard_before(store: Store, tenant: str, since: int) -> int:
     oldest = bisect_left(range(since), True, lo=1, key=lambda seq: _stands(store, tenant, seq))
     for at in range(oldest, since, BATCH):
         batch = range(at, min(at + BATCH, since))
-        store.documents.put(tenant, [Discard(address=place(seq)) for seq in batch])
+        store.documents.put(tenant, [Discard(address=chain.place(seq)) for seq in batch])
     return since - oldest
 
 
 def _stands(store: Store, tenant: str, seq: int) -> bool:
     try:
-        return bool(store.documents.get(tenant, [place(seq)]))
+        return bool(store.documents.get(tenant, [chain.place(seq)]))
     except StoreCorrupt:
         return True
 
 
-def _start_in(tenant: str, document: Document) -> Start:
+def _start_in(tenant: str, document: Document) -> chain.Start:
     since, *texts = (document.value.get(name) for name in ("since", "previous", "at", "who"))
     if not isinstance(since, int) or since < 1 or not all(isinstance(one, str) for one in texts):
         raise _damaged(tenant)
     previous, at, who = map(str, texts)
-    return Start(since=since, previous=previous, at=at, who=who, version=document.version)
+    return chain.Start(since=since, previous=previous, at=at, who=who, version=document.version)
 
 
-def _signature(store: Store, tenant: str, start: Start) -> str:
+def _signature(store: Store, tenant: str, start: chain.Start) -> str:
     told = start.told() | {"tenant": tenant, "what": _WHAT}
     return store.upkeep.sign(json.dumps(told, sort_keys=True).encode()).hex()
 
@@ -308,7 +301,7 @@ def _damaged(tenant: str) -> StoreCorrupt:
     return StoreCorrupt(f"It cannot be told where the audit log of {tenant!r} begins.")
 
 
-def check_reaches(start: Start, seq: int) -> None:
+def check_reaches(start: chain.Start, seq: int) -> None:
     """Refuse to hold a log against an anchor of an entry that was cut away since."""
     if seq < start.since - 1:
         raise InvalidInput(

@@ -10,8 +10,8 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from remanence.api.bounds import MOST_ITEMS
 from remanence.api.memory import Memory
+from remanence.api.parameters import MOST_ITEMS
 from remanence.api.verb import AnyVerb, Grant, Scoping, briefly
 from remanence.errors import Forbidden, InvalidInput
 from remanence.model.query import MAX_LIMIT

@@ -276,6 +276,13 @@ class Key:
         return Caller(**own | {"name": f"key:{self.prefix}"})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyList:
+    """Several keys, the oldest first."""
+
+    keys: tuple[Key, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class KeyRecord:
     """A key with what recognises its secret, and the version of its document; 0: none yet."""

@@ -45,11 +45,7 @@ class Tokens:
     """Knows callers by tokens of the issuer in the settings. Never an operator. Thread-safe."""
 
     def __init__(
-        self,
-        settings: Settings,
-        clock: Clock,
-        *,
-        monotonic: Callable[[], float] = time.monotonic,
+        self, settings: Settings, clock: Clock, *, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         if not settings.jwt_issuer or not settings.jwt_audience:
             raise ConfigError(

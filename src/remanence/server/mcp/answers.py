@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any
 
-from remanence.api.answers import ForgetResult, MemoryList, SearchResult
+from remanence.api.answers import MemoryList, picked
 from remanence.language.fences import Fence, fenced, low_trust
 from remanence.model.hit import Hit
 from remanence.model.memory import Kind, MemoryRecord, State
 
-T = TypeVar("T")
 MOST_HITS = 50
 MOST_LISTED = 100
 _REASONS = 3  # signals that explain a hit; the rest is noise to a model
@@ -113,28 +112,11 @@ def line(record: MemoryRecord) -> Line:
     return picked(Line, record, text=text, when=record.happened_at, speaker=speaker)
 
 
-def searched(found: SearchResult) -> Search:
-    """Hits, best first."""
-    return Search(memories=tuple(_recalled(hit) for hit in found.hits), degraded=found.degraded)
-
-
 def page(found: MemoryList, limit: int, offset: int) -> Page:
     """A page, of which one memory more than wanted was asked for."""
     shown = found.memories[:limit]
     more = offset + limit if len(found.memories) > limit else None
     return Page(memories=tuple(line(each) for each in shown), next_offset=more)
-
-
-def deleted(id: str, gone: ForgetResult) -> Deleted:
-    """What was forgotten."""
-    receipt = gone.receipt.id if gone.receipt else None
-    return Deleted(id=id, erased=gone.erased, receipt=receipt)
-
-
-def picked(kind: type[T], source: Any, **more: Any) -> T:
-    """An answer of this type: its fields as the source has them, but for those given."""
-    names = (each.name for each in fields(kind) if each.name not in more)  # type: ignore[arg-type]
-    return kind(**{name: getattr(source, name) for name in names}, **more)
 
 
 def _marked(record: MemoryRecord, text: str) -> str:
@@ -143,7 +125,8 @@ def _marked(record: MemoryRecord, text: str) -> str:
     return mark + " ".join(text.split()) if mark else text
 
 
-def _recalled(hit: Hit) -> Recalled:
+def recalled(hit: Hit) -> Recalled:
+    """A memory that was found."""
     record = hit.memory
     reasons = [one for one in hit.signals.items() if one[0] != "base"]
     best = sorted(reasons, key=lambda one: -abs(one[1]))[:_REASONS]

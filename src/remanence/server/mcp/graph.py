@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
-from remanence.api.bounds import LABEL, QUERY, TEXT, parameter
-from remanence.api.rendering import plain
+from remanence.api.parameters import LABEL, QUERY, TEXT, parameter
+from remanence.api.values import plain
+from remanence.api.verb import Says
 from remanence.errors import NotFound
 from remanence.knowledge.arguments import name_of, relation_name, texts_of
 from remanence.language.fences import low_trust, unmarked
@@ -18,7 +19,7 @@ from remanence.model.graph import Relation as Edge
 from remanence.model.knowledge import folded_name
 from remanence.model.query import MAX_LIMIT
 from remanence.server.authorization import Desk
-from remanence.server.mcp.tool import Tool, respelled
+from remanence.server.mcp.tool import respelled, tool
 
 # How that server spells the fields; `from` cannot be the name of one here.
 WIRE = {
@@ -68,62 +69,24 @@ class Deletions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entities:
-    """The entities that were not there before.
+    """The entities that were not there before."""
 
-    As arguments, those to add.
-    """
-
-    entities: tuple[Entity, ...] = parameter("the entities to add", ...)
+    entities: tuple[Entity, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relations:
-    """The relations that were not there before.
+    """The relations that were not there before."""
 
-    As arguments, those to add or to take back.
-    """
-
-    relations: tuple[Relation, ...] = parameter("the relations", ...)
+    relations: tuple[Relation, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AddObservations:
-    """Arguments."""
-
-    observations: tuple[Additions, ...] = parameter("what to note about which entity", ...)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteEntities:
-    """Arguments."""
-
-    entity_names: tuple[str, ...] = parameter("the names of the entities", ...)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteObservations:
-    """Arguments."""
-
-    deletions: tuple[Deletions, ...] = parameter("what to take back about which entity", ...)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Everything:
-    """No arguments."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchNodes:
-    """Arguments."""
-
-    query: str = parameter("a text to look for in names, types and observations", ..., bounds=QUERY)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenNodes:
-    """Arguments."""
-
-    names: tuple[str, ...] = parameter("the names of the entities", ...)
+NewEntities = Annotated[tuple[Entity, ...], Says("the entities to add")]
+Edges = Annotated[tuple[Relation, ...], Says("the relations")]
+Noted = Annotated[tuple[Additions, ...], Says("what to note about which entity")]
+TakenBack = Annotated[tuple[Deletions, ...], Says("what to take back about which entity")]
+Named = Annotated[tuple[str, ...], Says("the names of the entities")]
+Wanted = Annotated[str, Says("a text to look for in names, types and observations", bounds=QUERY)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,12 +150,26 @@ class _Graph:
         return sorted(found, key=lambda node: node.created_at)
 
 
-def _create_entities(desk: Desk, asked: Entities) -> Entities:
-    for each in asked.entities:
+def _json(answer: Any) -> str:
+    """The data itself as text, as that server has it: a bare list where there is one list."""
+    data = respelled(plain(answer), WIRE)
+    lists = list(data.values())
+    return json.dumps(lists[0] if len(lists) == 1 else data, indent=2, ensure_ascii=False)
+
+
+_asking = partial(tool, names=WIRE, words=_json)
+_deleting = partial(tool, names=WIRE, words=lambda done: done.message, repeats=True)
+
+
+@_asking("graph.get", "graph.add")
+def create_entities(desk: Desk, entities: NewEntities) -> Entities:
+    """Add entities to the knowledge graph. Those that were added before are left as they are; the
+    answer holds the new ones, also those that were only spoken of in memories so far."""
+    for each in entities:
         name_of("name", each.name)
         texts_of("observations", each.observations)
     graph, new = _Graph(desk), []
-    for each in asked.entities:
+    for each in entities:
         there = graph.there(each.name)
         if there is None or not there.given:
             noted = each.observations
@@ -201,9 +178,12 @@ def _create_entities(desk: Desk, asked: Entities) -> Entities:
     return Entities(entities=tuple(new))
 
 
-def _create_relations(desk: Desk, asked: Relations) -> Relations:
+@_asking("graph.get", "graph.relate")
+def create_relations(desk: Desk, relations: Edges) -> Relations:
+    """Add relations between entities, in the active voice. Those that are there already and
+    trusted as far are passed over; the answer holds the new ones."""
     graph, new = _Graph(desk), []
-    for each in _checked(asked.relations):
+    for each in _checked(relations):
         there = _edge(graph, each)
         if there is None or there.trust < desk.caller.trust:
             graph.do("relate", **_ends(each))
@@ -211,11 +191,13 @@ def _create_relations(desk: Desk, asked: Relations) -> Relations:
     return Relations(relations=tuple(new))
 
 
-def _add_observations(desk: Desk, asked: AddObservations) -> Observations:
+@_asking("graph.get", "graph.observe")
+def add_observations(desk: Desk, observations: Noted) -> Observations:
+    """Note something about entities that are there. The answer says what was new."""
     graph = _Graph(desk)
-    nodes = [_needed(graph, each.entity_name) for each in asked.observations]
+    nodes = [_needed(graph, each.entity_name) for each in observations]
     told = []
-    for node, each in zip(nodes, asked.observations, strict=True):
+    for node, each in zip(nodes, observations, strict=True):
         known = {one.text for one in node.observations}
         new = [text for text in texts_of("contents", each.contents) if text not in known]
         if new:
@@ -224,33 +206,52 @@ def _add_observations(desk: Desk, asked: AddObservations) -> Observations:
     return Observations(results=tuple(told))
 
 
-def _delete_entities(desk: Desk, asked: DeleteEntities) -> Done:
+@_deleting("graph.get", "graph.erase")
+def delete_entities(desk: Desk, entity_names: Named) -> Done:
+    """Erase entities and all their relations, for good."""
     graph = _Graph(desk)
-    for name in dict.fromkeys(asked.entity_names):
+    for name in dict.fromkeys(entity_names):
         if graph.there(name) is not None:
             graph.do("erase", name=name)
     return Done(success=True, message="Entities deleted successfully")
 
 
-def _delete_observations(desk: Desk, asked: DeleteObservations) -> Done:
+@_deleting("graph.get", "graph.unobserve")
+def delete_observations(desk: Desk, deletions: TakenBack) -> Done:
+    """Take back observations about entities."""
     graph = _Graph(desk)
-    for each in asked.deletions:
+    for each in deletions:
         if graph.there(each.entity_name) is not None and each.observations:
             graph.do("unobserve", name=each.entity_name, observations=each.observations)
     return Done(success=True, message="Observations deleted successfully")
 
 
-def _delete_relations(desk: Desk, asked: Relations) -> Done:
+@_deleting("graph.get", "graph.unrelate")
+def delete_relations(desk: Desk, relations: Edges) -> Done:
+    """Take back relations between entities."""
     graph = _Graph(desk)
-    for each in _checked(asked.relations):
+    for each in _checked(relations):
         if _edge(graph, each) is not None:
             graph.do("unrelate", **_ends(each))
     return Done(success=True, message="Relations deleted successfully")
 
 
-def _open_nodes(desk: Desk, asked: OpenNodes) -> KnowledgeGraph:
+@_asking("graph.entities")
+def read_graph(desk: Desk) -> KnowledgeGraph:
+    """Read the whole knowledge graph."""
+    return _part(_Graph(desk).all())
+
+
+@_asking("graph.entities")
+def search_nodes(desk: Desk, query: Wanted) -> KnowledgeGraph:
+    """Find entities with a text in their name, type or observations, and their relations."""
+    return _part(_Graph(desk).all(query.strip()))
+
+
+@_asking("graph.get")
+def open_nodes(desk: Desk, names: Named) -> KnowledgeGraph:
+    """Show the entities of these names, and their relations."""
     graph = _Graph(desk)
-    names = dict.fromkeys(asked.names)
     found = {node.id: node for name in names if (node := graph.there(name)) is not None}
     return _part(sorted(found.values(), key=lambda node: node.created_at))
 
@@ -308,94 +309,8 @@ def _relation(edge: Edge) -> Relation:
     return Relation(source=edge.source, target=edge.target, relation_type=told)
 
 
-def _json(answer: Any) -> str:
-    """The data itself as text, as that server has it: a bare list where there is one list."""
-    data = respelled(plain(answer), WIRE)
-    lists = list(data.values())
-    return json.dumps(lists[0] if len(lists) == 1 else data, indent=2, ensure_ascii=False)
-
-
-def _graph_tool(
-    name: str,
-    about: str,
-    asked: type,
-    answer: type,
-    run: Callable[[Desk, Any], Any],
-    *uses: str,
-    words: Callable[[Any], str] = _json,
-    repeats: bool = False,
-) -> Tool:
-    return Tool(
-        name=name,
-        about=about,
-        asked=asked,
-        answer=answer,
-        run=run,
-        words=words,
-        uses=tuple(f"graph.{verb}" for verb in uses),
-        repeats=repeats,
-        names=WIRE,
-    )
-
-
-_deleting = partial(_graph_tool, words=lambda answer: answer.message, repeats=True)
-
 GRAPH_TOOLS = (
-    _graph_tool(
-        "create_entities",
-        "Add entities to the knowledge graph. Those that were added before are left as they are; "
-        "the answer holds the new ones, also those that were only spoken of in memories so far.",
-        *(Entities, Entities, _create_entities),
-        *("get", "add"),
-    ),
-    _graph_tool(
-        "create_relations",
-        "Add relations between entities, in the active voice. Those that are there already and "
-        "trusted as far are passed over; the answer holds the new ones.",
-        *(Relations, Relations, _create_relations),
-        *("get", "relate"),
-    ),
-    _graph_tool(
-        "add_observations",
-        "Note something about entities that are there. The answer says what was new.",
-        *(AddObservations, Observations, _add_observations),
-        *("get", "observe"),
-    ),
-    _deleting(
-        "delete_entities",
-        "Erase entities and all their relations, for good.",
-        *(DeleteEntities, Done, _delete_entities),
-        *("get", "erase"),
-    ),
-    _deleting(
-        "delete_observations",
-        "Take back observations about entities.",
-        *(DeleteObservations, Done, _delete_observations),
-        *("get", "unobserve"),
-    ),
-    _deleting(
-        "delete_relations",
-        "Take back relations between entities.",
-        *(Relations, Done, _delete_relations),
-        *("get", "unrelate"),
-    ),
-    _graph_tool(
-        "read_graph",
-        "Read the whole knowledge graph.",
-        *(Everything, KnowledgeGraph, lambda desk, _: _part(_Graph(desk).all())),
-        "entities",
-    ),
-    _graph_tool(
-        "search_nodes",
-        "Find entities with a text in their name, type or observations, and their relations.",
-        *(SearchNodes, KnowledgeGraph),
-        lambda desk, asked: _part(_Graph(desk).all(asked.query.strip())),
-        "entities",
-    ),
-    _graph_tool(
-        "open_nodes",
-        "Show the entities of these names, and their relations.",
-        *(OpenNodes, KnowledgeGraph, _open_nodes),
-        "get",
-    ),
+    *(create_entities, create_relations, add_observations),
+    *(delete_entities, delete_observations, delete_relations),
+    *(read_graph, search_nodes, open_nodes),
 )

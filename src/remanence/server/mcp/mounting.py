@@ -21,12 +21,11 @@ from remanence.language.redaction import redactor
 from remanence.model.clock import SystemClock
 from remanence.server.access.audit import Audit
 from remanence.server.access.gate import Gate
-from remanence.server.authorization import Desk, Door
+from remanence.server.authorization import Desk, Door, Tenants
 from remanence.server.executor import Calls
 from remanence.server.mcp.tool import desk_of
-from remanence.server.metrics import MB
 from remanence.server.middleware import allowed_hosts, allowed_origins
-from remanence.server.tenants import Tenants
+from remanence.server.observation import MB
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager

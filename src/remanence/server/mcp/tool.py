@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, TypeAlias, get_args, get_type_hints
+from typing import Any, TypeAlias
 
-from remanence.api.reading import Misfit, read
-from remanence.api.rendering import plain
-from remanence.api.schema import Schemas, required
-from remanence.api.verb import AnyVerb
+from remanence.api.schema import Schemas
+from remanence.api.values import Misfit, plain, read
+from remanence.api.verb import AnyVerb, parameters_of, request_of, signature_of
 from remanence.api.verbs.table import verb_of
 from remanence.errors import Unauthenticated
 from remanence.server.access.caller import Caller, authorise
 from remanence.server.authorization import Desk, Door
-from remanence.server.rest.openapi import without_null
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +106,38 @@ class Tool:
         return re.sub(r"\w+", lambda word: self.names.get(word[0], word[0]), text)
 
 
+def tool(*uses: str, **terms: Any) -> Callable[[Callable[..., Any]], Tool]:
+    """Declare a tool by a function: its name, its words, what it takes after a desk, its answer.
+
+    It gets the arguments that were given at all. The visitor's scope stands in for those of its
+    names, and an id for a memory's. `terms` are the other fields of a `Tool`.
+    """
+
+    def declare(run: Callable[..., Any]) -> Tool:
+        signature = signature_of(run)
+        taken = parameters_of(signature)
+        names = [each.name for each in taken]
+        return Tool(
+            name=run.__name__,
+            about=" ".join((run.__doc__ or "").split()),
+            asked=request_of(run.__name__, taken, run.__module__),
+            answer=signature.return_annotation,
+            run=lambda desk, asked: run(desk, **given(asked)),
+            uses=uses,
+            fills=tuple(name for name in HEADERS if name in names),
+            also={"id": "memory_id"} if "memory_id" in names else {},
+            **terms,
+        )
+
+    return declare
+
+
+def given(asked: Any) -> dict[str, Any]:
+    """The fields that were given at all."""
+    values = {each.name: getattr(asked, each.name) for each in fields(asked)}
+    return {name: value for name, value in values.items() if value is not None}
+
+
 HEADERS: Mapping[str, str] = {
     "user_id": "x-memory-user-id",
     "agent_id": "x-memory-agent-id",
@@ -137,7 +167,7 @@ def asked_schema(kind: type, names: Names, withheld: frozenset[str] = frozenset(
     Null is not offered to a model: it leaves out what it does not need.
     """
     schemas = Schemas(DEFS)
-    schema = _object(schemas, kind, withheld)
+    schema = schemas.request(kind, without=withheld, offered=True)
     if schemas.components:
         schema["$defs"] = schemas.components
     return _respelled_schema(schema, names)
@@ -180,24 +210,3 @@ def _respelled_schema(schema: Schema, names: Names) -> Schema:
         return part
 
     return told(schema, "") if names else schema
-
-
-def _object(schemas: Schemas, kind: type, withheld: frozenset[str] = frozenset()) -> Schema:
-    hints = get_type_hints(kind)
-    asked = [each for each in fields(kind) if each.name not in withheld]
-    told: Schema = {"type": "object", "properties": {}, "additionalProperties": False}
-    for each in asked:
-        item = _item(hints[each.name])
-        schema = without_null(schemas.field(each, str if item else hints[each.name]))
-        if item:
-            schema |= {"type": "array", "items": _object(schemas, item)}
-        told["properties"][each.name] = schema
-    if needed := [each.name for each in asked if required(each)]:
-        told["required"] = needed
-    return told
-
-
-def _item(kind: Any) -> type | None:
-    """The dataclass that a list is made of, if it is."""
-    first = next(iter(get_args(kind)), None)
-    return first if isinstance(first, type) and is_dataclass(first) else None

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from remanence.errors import InvalidInput
 from remanence.model.filter import MAX_DEPTH
-from remanence.server.mem0.requests import ANY, IDENTITIES, OWN, day_after, moment_of
+from remanence.server.mem0.dialect import ANY, IDENTITIES, OWN, day_after, moment_of
 
 MOST_USERS = 50  # each is a search of its own
 COLUMNS: Mapping[str, str] = {

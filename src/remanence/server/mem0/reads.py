@@ -2,33 +2,128 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from remanence.api.memory import Memory
 from remanence.errors import InvalidInput
+from remanence.knowledge.facts.evidence import FactEvidence
 from remanence.model.hit import Hit
+from remanence.model.knowledge import Claim, Fact, FactKind, Standing
 from remanence.model.memory import MemoryRecord, State
-from remanence.model.query import MAX_LIMIT, MAX_QUERY
+from remanence.model.query import ALL, MAX_LIMIT, MAX_QUERY
+from remanence.model.scope import Reach
 from remanence.model.validation import missing, text_of
-from remanence.server.mem0 import requests, responses
+from remanence.server.mem0 import dialect
+from remanence.server.mem0.dialect import IDENTITIES, OWN, Body, Mem0Desk
 from remanence.server.mem0.filters import AskedParts, UserPart, asked_of
-from remanence.server.mem0.requests import IDENTITIES, OWN, Body, Mem0Desk
-from remanence.server.mem0.scope import (
-    Followed,
-    Superseded,
-    standing_of,
-    superseded_among,
-    superseded_in,
-)
+
+# A text longer than so many times its facts says more than they do.
+SAID_MORE = 3
+OVER = frozenset({Standing.ENDED, Standing.DOUBTED, Standing.RETRACTED})
+AT_ONCE = 500
+
+Superseded = Mapping[str, str | None]
+Followed = Mapping[str, frozenset[str]]
+Slot = tuple[str | None, str, str]
+
+
+def standing_of(memory: Memory, records: Sequence[MemoryRecord]) -> tuple[Superseded, Followed]:
+    """Those that are superseded; and by id the memories that tell what holds in the place of
+    something that one says."""
+    claims = _claims(memory, [one.id for one in records])
+    facts = _facts_of(
+        memory.facts.service.evidence,
+        (one for said in claims.values() for one in said if _may_end(one)),
+    )
+    return _superseded_of(records, claims, facts), _followed(claims, facts)
+
+
+def superseded_in(memory: Memory, user_id: str | None) -> Superseded:
+    """Every superseded memory of a user, or of everybody."""
+    everybody = user_id is None
+    reach = Reach(tenant=memory.tenant, user_id=user_id, all_users=everybody)
+    facts = memory.facts.service.evidence.everything(reach, None)
+    ids = list(dict.fromkeys(id for one in facts if one.standing in OVER for id in one.sources))
+    if not ids:
+        return {}
+    claims = _claims(memory, ids)
+    return _superseded_of(memory.parts.store.archive.get(memory.tenant, ids), claims, facts)
+
+
+def _superseded_of(
+    records: Iterable[MemoryRecord], claims: Mapping[str, list[Claim]], facts: Sequence[Fact]
+) -> Superseded:
+    by_claim = {id: fact for fact in facts for id in fact.claims}
+    held = _held(facts)
+    found: dict[str, str | None] = {}
+    for record in records:
+        said = claims.get(record.id, [])
+        ended = [by_claim[one.id] for one in said if one.id in by_claim]
+        if not said or len(ended) < len(said) or not all(map(_may_end, said)):
+            continue
+        if len(record.text) > SAID_MORE * sum(len(one.text) for one in said):
+            continue
+        if all(one.standing in OVER for one in ended):
+            successors = [held.get((one.subject_id, one.predicate)) for one in ended]
+            found[record.id] = next((id for id in successors if id and id != record.id), None)
+    return found
+
+
+def _followed(claims: Mapping[str, list[Claim]], facts: Sequence[Fact]) -> Followed:
+    by_claim = {id: fact for fact in facts for id in fact.claims}
+    held = _held(facts)
+    found: dict[str, frozenset[str]] = {}
+    for record, said in claims.items():
+        ended = (by_claim[one.id] for one in said if one.id in by_claim and _may_end(one))
+        over = [one for one in ended if one.standing in OVER]
+        by = (held.get((one.subject_id, one.predicate)) for one in over)
+        if later := frozenset(id for id in by if id and id != record):
+            found[record] = later
+    return found
+
+
+def _held(facts: Iterable[Fact]) -> dict[tuple[str, str], str]:
+    """The newest memory that says what holds, for whom and which predicate."""
+    holding = [one for one in facts if one.standing is Standing.HOLDS and one.sources]
+    holding.sort(key=lambda one: one.recorded_at)
+    return {(one.subject_id, one.predicate): one.sources[-1] for one in holding}
+
+
+def _may_end(claim: Claim) -> bool:
+    """Whether others can end it: no event, no denial, and it does not tell its own end."""
+    return claim.kind != FactKind.EVENT and not claim.denies and claim.ended is None
+
+
+def _claims(memory: Memory, ids: Sequence[str]) -> dict[str, list[Claim]]:
+    """What each memory says now."""
+    everybody = Reach(tenant=memory.tenant, all_users=True)
+    found: dict[str, list[Claim]] = defaultdict(list)
+    for start in range(0, len(ids), AT_ONCE):
+        some = ids[start : start + AT_ONCE]
+        for claim in memory.parts.store.knowledge.claims(everybody, memories=some, limit=ALL):
+            if claim.memory is not None and claim.retired_at is None and claim.rested_at is None:
+                found[claim.memory].append(claim)
+    return found
+
+
+def _facts_of(evidence: FactEvidence, claims: Iterable[Claim]) -> list[Fact]:
+    """The facts that claims have a part in, each subject and predicate looked at once."""
+    slots: dict[Slot, Claim] = {}
+    for claim in claims:
+        slots.setdefault((claim.user_id, claim.subject, claim.predicate), claim)
+    found = [fact for claim in slots.values() for fact in evidence.of_claim(claim, None).facts]
+    return list({one.id: one for one in found}.values())
 
 
 def question_in(body: Body, *more: dict[str, Any]) -> AskedParts:
     """The filters of a body, and the conditions that may stand beside them."""
     beside = {name: body[name] for name in IDENTITIES if body.get(name) is not None}
     if body.get("categories"):
-        beside["categories"] = {"in": requests.listed("categories", body["categories"])}
+        beside["categories"] = {"in": dialect.listed("categories", body["categories"])}
     if body.get("metadata"):
         beside["metadata"] = body["metadata"]
     return asked_of(body.get("filters"), beside, *more)
@@ -36,39 +131,39 @@ def question_in(body: Body, *more: dict[str, Any]) -> AskedParts:
 
 def flag(body: Body, name: str, usual: bool) -> bool:
     """A switch of a body."""
-    given = requests.truth_of(name, body.get(name))
+    given = dialect.truth_of(name, body.get(name))
     return usual if given is None else given
 
 
-def marked(shown: responses.Told, over: Superseded) -> responses.Told:
+def marked(shown: dialect.Told, over: Superseded) -> dialect.Told:
     """A memory, with what takes its place if nothing of it holds any more."""
     id = shown["id"]
     return shown | {"superseded": True, "superseded_by": over[id]} if id in over else shown
 
 
-def only(results: list[responses.Told], fields: object) -> list[responses.Told]:
+def only(results: list[dialect.Told], fields: object) -> list[dialect.Told]:
     """The results with the fields that are wanted, if some are named; the id is always there."""
     if not fields:
         return results
-    wanted = ["id", *requests.listed("fields", fields)]
+    wanted = ["id", *dialect.listed("fields", fields)]
     if not all(isinstance(name, str) for name in wanted):
         raise InvalidInput("fields must be a list of names.")
     names = frozenset(wanted)
     return [{name: one[name] for name in one if name in names} for one in results]
 
 
-def one(desk: Mem0Desk, id: str) -> responses.Told:
+def one(desk: Mem0Desk, id: str) -> dialect.Told:
     """A memory by its id; what is archived or in quarantine is not there for mem0."""
     record = desk.do("get", id=id)
     if record.state is not State.ACTIVE:
         raise missing(id)
-    return marked(responses.memory_of(record), superseded_among(desk.reading(), [record]))
+    return marked(dialect.memory_of(record), standing_of(desk.reading(), [record])[0])
 
 
-def history(desk: Mem0Desk, id: str) -> list[responses.Told]:
+def history(desk: Mem0Desk, id: str) -> list[dialect.Told]:
     """Every change of a memory."""
     record = desk.do("get", id=id)
-    return responses.history_of(record, desk.do("history", id=id).revisions)
+    return dialect.history_of(record, desk.do("history", id=id).revisions)
 
 
 PAGE = 100
@@ -78,8 +173,8 @@ EXPIRY = f"{OWN}.expiration_date"
 
 def page(desk: Mem0Desk, body: Body, number: object, size: object, url: str = "") -> dict[str, Any]:
     """A page. What no longer holds is neither shown nor counted, unless `latest_only: false`."""
-    at = requests.number_of("page", number, 1, DEEPEST)
-    length = requests.number_of("page_size", size, PAGE)
+    at = dialect.number_of("page", number, 1, DEEPEST)
+    length = dialect.number_of("page_size", size, PAGE)
     asked = question_in(body, _dated(body))
     if not flag(body, "show_expired", False):
         asked = _unexpired(asked, desk.clock.now().date().isoformat())
@@ -87,7 +182,7 @@ def page(desk: Mem0Desk, body: Body, number: object, size: object, url: str = ""
     hidden = _among(desk, asked, over) if flag(body, "latest_only", True) else set()
     count = _count(desk, asked) - len(hidden)
     records = _slice(desk, asked, hidden, (at - 1) * length, length)
-    results = [marked(responses.memory_of(one), over) for one in records]
+    results = [marked(dialect.memory_of(one), over) for one in records]
     return {
         "count": count,
         "next": f"{url}?page={at + 1}&page_size={length}" if at * length < count else None,
@@ -192,7 +287,7 @@ def searched(desk: Mem0Desk, body: Body) -> dict[str, Any]:
     hits, over, followed = _shown(desk, search)
     hits.sort(key=lambda hit: hit.memory.id in over)
     results = [
-        marked(responses.hit_of(hit), over) | {"score": score}
+        marked(dialect.hit_of(hit), over) | {"score": score}
         for hit, score in newest_first(hits, followed)[: search.wanted]
     ]
     return {"results": only(results, body.get("fields"))}
@@ -205,7 +300,7 @@ def newest_first(hits: Sequence[Hit], followed: Followed) -> list[tuple[Hit, flo
     """
     placed: list[tuple[Hit, float]] = []
     for hit in hits:
-        score = responses.score_of(hit)
+        score = dialect.score_of(hit)
         after = (
             place
             for place, (other, _) in enumerate(placed)
@@ -224,9 +319,9 @@ def _search_in(body: Body) -> Mem0Search:
     return Mem0Search(
         query=text_of("query", body.get("query"), MAX_QUERY),
         asked=question_in(body),
-        wanted=requests.number_of("top_k", body.get("top_k", body.get("limit")), TOP_K),
-        least=requests.share_of("threshold", body.get("threshold"), THRESHOLD),
-        now=None if at is None else requests.moment_of("reference_date", at),
+        wanted=dialect.number_of("top_k", body.get("top_k", body.get("limit")), TOP_K),
+        least=dialect.share_of("threshold", body.get("threshold"), THRESHOLD),
+        now=None if at is None else dialect.moment_of("reference_date", at),
         latest=flag(body, "latest_only", True),
         expired=flag(body, "show_expired", False),
     )
@@ -245,11 +340,11 @@ def _shown(desk: Mem0Desk, search: Mem0Search) -> tuple[list[Hit], Superseded, F
         shown = [
             hit
             for hit in hits
-            if (search.expired or not responses.is_over(hit.memory, today))
+            if (search.expired or not dialect.is_over(hit.memory, today))
             and not (search.latest and hit.memory.id in over)
         ]
         exhausted = all(
-            len(one) < limit or responses.score_of(one[-1]) < search.least for one in found
+            len(one) < limit or dialect.score_of(one[-1]) < search.least for one in found
         )
         if len(shown) >= search.wanted or exhausted or limit == MAX_LIMIT:
             return shown, over, followed
@@ -260,4 +355,4 @@ def _best(found: Iterable[Sequence[Hit]], least: float) -> list[Hit]:
     """The hits of all parts, best first, each once."""
     hits = sorted((hit for part in found for hit in part), key=lambda hit: -hit.score)
     once = {hit.memory.id: hit for hit in reversed(hits)}
-    return [hit for hit in hits if once[hit.memory.id] is hit and responses.score_of(hit) >= least]
+    return [hit for hit in hits if once[hit.memory.id] is hit and dialect.score_of(hit) >= least]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
+from inspect import signature
 from typing import Any, NoReturn
 
 import orjson
@@ -10,16 +12,16 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 
-from remanence.api.reading import Misfit
+from remanence.api.values import Misfit
 from remanence.errors import RemanenceError
-from remanence.server.mem0 import reads, responses, writes
-from remanence.server.mem0.requests import Body, Mem0Desk, truth_of
+from remanence.server.mem0 import dialect, reads, writes
+from remanence.server.mem0.dialect import Body, Mem0Desk, truth_of
 from remanence.server.problems import RETRY_S, problem_of
 from remanence.server.rest.asking import object_in
 from remanence.server.rest.openapi import Endpoint, add_route
 
 JSON = "application/json"
-Work = Callable[[Mem0Desk, Request, Body], Any]
+Work = Callable[..., Any]
 
 
 NOT_HERE = 501
@@ -43,8 +45,9 @@ class NotHere(RemanenceError):
     """A part of mem0's platform that this server does not have."""
 
 
-def refused(path: str) -> NoReturn:
-    """Say why there is nothing at this path."""
+def refused(request: Request) -> NoReturn:
+    """Say why there is nothing at its path."""
+    path = request.url.path
     for pattern, reason in NOT_HERE_PATHS.items():
         start, _, end = pattern.partition("{rest:path}")
         if path.startswith(start) and path.endswith(end):
@@ -60,13 +63,21 @@ def add_mem0(app: Starlette) -> None:
 
 
 def _endpoint(work: Work) -> Endpoint:
-    """An endpoint that tells errors as mem0's client reads them: plain JSON, 400 for a value."""
+    """An endpoint that tells errors as mem0's client reads them: plain JSON, 400 for a value.
+
+    The work gets what its parameters name: the desk, the request, its body, its query, a part of
+    its path.
+    """
+    names = signature(work).parameters.keys()
 
     async def endpoint(request: Request) -> Response:
         try:
             state, body = request.app.state, object_in(await request.body())
             desk = Mem0Desk(door=state.door, caller=request.state.caller, clock=state.clock)
-            return _json(await state.calls.run(work, desk, request, body))
+            given = {"desk": desk, "request": request, "body": body, **request.path_params}
+            given["query"] = request.query_params
+            do = partial(work, **{name: given[name] for name in names})
+            return _json(await state.calls.run(do))
         except (RemanenceError, Misfit) as error:
             return _told(error, getattr(request.state, "request_id", ""))
 
@@ -88,90 +99,62 @@ def _json(answer: Any, status: int = 200, retry_s: float | None = None) -> Respo
     return Response(orjson.dumps(answer), status, headers, JSON)
 
 
-def _ping(desk: Mem0Desk, request: Request, body: Body) -> Any:
+def _ping(desk: Mem0Desk) -> Any:
     tenant = desk.caller.tenant
     return {"status": "ok", "org_id": tenant, "project_id": tenant, "user_email": None}
 
 
-def _page(desk: Mem0Desk, request: Request, body: Body) -> Any:
-    query = request.query_params
-    return reads.page(
-        desk, body, query.get("page"), query.get("page_size"), str(request.url.replace(query=""))
-    )
+def _page(desk: Mem0Desk, request: Request, body: Body, query: Body) -> Any:
+    here = str(request.url.replace(query=""))
+    return reads.page(desk, body, query.get("page"), query.get("page_size"), here)
 
 
-def _delete(desk: Mem0Desk, request: Request, body: Body) -> Any:
-    linked = truth_of("delete_linked", request.query_params.get("delete_linked"))
-    return writes.deleted(desk, _id(request), linked=bool(linked))
+def _delete(desk: Mem0Desk, id: str, query: Body) -> Any:
+    linked = truth_of("delete_linked", query.get("delete_linked"))
+    return writes.deleted(desk, id, linked=bool(linked))
 
 
-def _added_here(desk: Mem0Desk, request: Request, body: Body) -> Any:
+def _added_here(desk: Mem0Desk, body: Body) -> Any:
     _, records = writes.stored(desk, body)
-    return {"results": [responses.added_of(one) for one in records]}
+    return {"results": [dialect.added_of(one) for one in records]}
 
 
-def _listed_here(desk: Mem0Desk, request: Request, body: Body) -> Any:
-    query = dict(request.query_params)
-    size = query.pop("limit", query.pop("top_k", None))
-    return {"results": reads.page(desk, query, None, size)["results"]}
+def _listed_here(desk: Mem0Desk, query: Body) -> Any:
+    asked = dict(query)
+    size = asked.pop("limit", asked.pop("top_k", None))
+    return {"results": reads.page(desk, asked, None, size)["results"]}
 
 
-def _updated_here(desk: Mem0Desk, request: Request, body: Body) -> Any:
-    writes.updated(desk, _id(request), body)
+def _updated_here(desk: Mem0Desk, id: str, body: Body) -> Any:
+    writes.updated(desk, id, body)
     return {"message": "Memory updated successfully!"}
 
 
-def _reset(desk: Mem0Desk, request: Request, body: Body) -> Any:
+def _reset(desk: Mem0Desk) -> Any:
     writes.erased(desk, {"user_id": "*"})
     return {"message": "All memories reset"}
 
 
-def _id(request: Request) -> str:
-    return str(request.path_params["id"])
-
-
-REFUSED: dict[str, Work] = dict.fromkeys(
-    ("GET", "POST", "PUT", "PATCH", "DELETE"),
-    lambda desk, request, body: refused(request.url.path),
-)
-DELETE_ALL: dict[str, Work] = {
-    "DELETE": lambda desk, request, body: writes.deleted_all(desk, request.query_params),
-}
-ONE: dict[str, Work] = {
-    "GET": lambda desk, request, body: reads.one(desk, _id(request)),
-    "DELETE": _delete,
-}
-HISTORY: dict[str, Work] = {
-    "GET": lambda desk, request, body: reads.history(desk, _id(request)),
-}
-SEARCH: dict[str, Work] = {
-    "POST": lambda desk, request, body: reads.searched(desk, body),
-}
-PATHS: dict[str, dict[str, Work]] = {
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+PATHS: Mapping[str, Mapping[str, Work]] = {
     "/v1/ping/": {"GET": _ping},
-    "/v3/memories/add/": {"POST": lambda desk, request, body: writes.added(desk, body)},
-    "/v3/memories/search/": SEARCH,
+    "/v3/memories/add/": {"POST": writes.added},
+    "/v3/memories/search/": {"POST": reads.searched},
     "/v3/memories/": {"POST": _page},
-    "/v1/memories/{id}/history/": HISTORY,
-    "/v1/memories/{id}/": ONE
-    | {"PUT": lambda desk, request, body: writes.updated(desk, _id(request), body)},
-    "/v1/memories/": DELETE_ALL,
-    "/v1/batch/": {
-        "PUT": lambda desk, request, body: writes.updated_many(desk, body),
-        "DELETE": lambda desk, request, body: writes.deleted_many(desk, body),
-    },
-    "/v1/entities/": {"GET": lambda desk, request, body: writes.entities(desk)},
-    "/v2/entities/{type}/{name:path}/": {
-        "DELETE": lambda desk, request, body: writes.removed(desk, **request.path_params)
-    },
-    "/v1/feedback/": {"POST": lambda desk, request, body: writes.judged(desk, body)},
-    "/v1/events/": {"GET": lambda desk, request, body: writes.events(desk)},
-    "/v1/event/{id}/": {"GET": lambda desk, request, body: writes.event(desk, _id(request))},
+    "/v1/memories/{id}/history/": {"GET": reads.history},
+    "/v1/memories/{id}/": {"GET": reads.one, "DELETE": _delete, "PUT": writes.updated},
+    "/v1/memories/": {"DELETE": writes.deleted_all},
+    "/v1/batch/": {"PUT": writes.updated_many, "DELETE": writes.deleted_many},
+    "/v1/entities/": {"GET": writes.entities},
+    "/v2/entities/{type}/{name:path}/": {"DELETE": writes.removed},
+    "/v1/feedback/": {"POST": writes.judged},
+    "/v1/events/": {"GET": writes.events},
+    "/v1/event/{id}/": {"GET": writes.event},
     # the self-hosted server
-    "/memories": {"POST": _added_here, "GET": _listed_here} | DELETE_ALL,
-    "/memories/{id}": ONE | {"PUT": _updated_here},
-    "/memories/{id}/history": HISTORY,
-    "/search": SEARCH,
+    "/memories": {"POST": _added_here, "GET": _listed_here, "DELETE": writes.deleted_all},
+    "/memories/{id}": {"GET": reads.one, "DELETE": _delete, "PUT": _updated_here},
+    "/memories/{id}/history": {"GET": reads.history},
+    "/search": {"POST": reads.searched},
     "/reset": {"POST": _reset},
-    **dict.fromkeys(NOT_HERE_PATHS, REFUSED),
+    **dict.fromkeys(NOT_HERE_PATHS, dict.fromkeys(METHODS, refused)),
 }

@@ -14,10 +14,10 @@ import orjson
 from remanence.errors import InvalidInput, NotFound
 from remanence.model import validation
 from remanence.model.memory import MemoryRecord, State
-from remanence.server.mem0 import requests, responses
+from remanence.server.mem0 import dialect
+from remanence.server.mem0.dialect import ANY, IDENTITIES, MOST, OWN, Body, Mem0Desk
 from remanence.server.mem0.filters import COLUMNS
-from remanence.server.mem0.requests import ANY, IDENTITIES, MOST, OWN, Body, Mem0Desk
-from remanence.server.mem0.scope import superseded_in
+from remanence.server.mem0.reads import superseded_in
 
 # Holds for every memory: with it, `forget` leaves blocks and sessions of a scope alone.
 EVERY_MEMORY: Mapping[str, Any] = {"field.trust": {"gte": 0}}
@@ -37,7 +37,7 @@ def deleted(desk: Mem0Desk, id: str, *, linked: bool = False) -> dict[str, Any]:
 
 def deleted_many(desk: Mem0Desk, body: Body) -> dict[str, Any]:
     """Erase memories by their ids, all of them or none."""
-    ids = [memory_id_of(one) for one in requests.listed("memories", body.get("memories"))]
+    ids = [memory_id_of(one) for one in dialect.listed("memories", body.get("memories"))]
     if not ids:
         raise InvalidInput("memories are missing: [{'memory_id': …}].")
     desk.do("forget", id=tuple(dict.fromkeys(ids)), erase=True)
@@ -46,7 +46,7 @@ def deleted_many(desk: Mem0Desk, body: Body) -> dict[str, Any]:
 
 def deleted_all(desk: Mem0Desk, query: Mapping[str, Any]) -> dict[str, Any]:
     """Erase every memory of those named; without a name, nothing."""
-    named = requests.identities_of(dict(query) | {"filters": _filters_in(query.get("filters"))})
+    named = dialect.identities_of(dict(query) | {"filters": _filters_in(query.get("filters"))})
     if not named:
         raise InvalidInput(
             f"Say whose memories to delete: one of {', '.join(IDENTITIES)}; '*' for all four "
@@ -118,30 +118,30 @@ EVENT = f"{OWN}.{ORIGIN}"
 
 def added(desk: Mem0Desk, body: Body) -> dict[str, Any]:
     """Store messages. It is done when this returns; `event` tells what came of it."""
-    infer = requests.truth_of("infer", body.get("infer"))
+    infer = dialect.truth_of("infer", body.get("infer"))
     event, records = stored(desk, body)
     if infer is not False:
         return {"message": "Stored.", "status": "PENDING", "event_id": event}
-    results = [responses.added_of(one) for one in records]
+    results = [dialect.added_of(one) for one in records]
     return {"message": "Stored.", "status": "SUCCEEDED", "event_id": event, "results": results}
 
 
 def stored(desk: Mem0Desk, body: Body) -> tuple[str, Sequence[MemoryRecord]]:
     """The event's id, and the memories that the messages became."""
-    named = requests.identities_of(body)
+    named = dialect.identities_of(body)
     if not named:
         raise InvalidInput(f"Say whose memory it is: one of {', '.join(IDENTITIES)}.")
     event = str(uuid4())
     own = {
         "app_id": named.get("app_id"),
-        "categories": requests.categories_of(body.get("categories")),
-        "expiration_date": requests.day_of("expiration_date", body.get("expiration_date")),
-        "immutable": requests.truth_of("immutable", body.get("immutable")),
+        "categories": dialect.categories_of(body.get("categories")),
+        "expiration_date": dialect.day_of("expiration_date", body.get("expiration_date")),
+        "immutable": dialect.truth_of("immutable", body.get("immutable")),
         ORIGIN: event,
     }
-    metadata = requests.metadata_with(body.get("metadata"), own)
+    metadata = dialect.metadata_with(body.get("metadata"), own)
     at = body.get("timestamp")
-    start = None if at is None else requests.moment_of("timestamp", at)
+    start = None if at is None else dialect.moment_of("timestamp", at)
     messages = [
         _message(one, number, metadata, start)
         for number, one in enumerate(messages_of(body.get("messages")))
@@ -149,18 +149,18 @@ def stored(desk: Mem0Desk, body: Body) -> tuple[str, Sequence[MemoryRecord]]:
     wanted = tuple(one for one in messages if one is not None)
     if not wanted:
         return NOTHING, ()
-    records = desk.do("add_messages", messages=wanted, **requests.place_of(body)).memories
+    records = desk.do("add_messages", messages=wanted, **dialect.place_of(body)).memories
     return (event, records) if records else (NOTHING, ())
 
 
 def event(desk: Mem0Desk, id: str) -> dict[str, Any]:
     """What one call of `add` stored, as long as any of it is there."""
     if id == NOTHING:
-        return responses.event_of(id, ())
+        return dialect.event_of(id, ())
     found = desk.do("find", all_users=True, filters={EVENT: id}, limit=MOST, newest_first=False)
     if not found.memories:
         raise NotFound(f"There is no event {id[:64]!r} here.")
-    return responses.event_of(id, found.memories)
+    return dialect.event_of(id, found.memories)
 
 
 def events(desk: Mem0Desk) -> dict[str, Any]:
@@ -168,9 +168,9 @@ def events(desk: Mem0Desk) -> dict[str, Any]:
     found = desk.do("find", all_users=True, filters={EVENT: {"exists": True}}, limit=100)
     by_event: dict[str, list[MemoryRecord]] = {}
     for record in found.memories:
-        if event := requests.own_of(record).get(ORIGIN):
+        if event := dialect.own_of(record).get(ORIGIN):
             by_event.setdefault(event, []).insert(0, record)
-    return responses.only_page([responses.event_of(*each) for each in by_event.items()])
+    return dialect.only_page([dialect.event_of(*each) for each in by_event.items()])
 
 
 def messages_of(given: object) -> list[Any]:
@@ -181,7 +181,7 @@ def messages_of(given: object) -> list[Any]:
         return [given]
     if given is None:
         raise InvalidInput('messages are missing: [{"role": "user", "content": "…"}].')
-    return requests.listed("messages", given)
+    return dialect.listed("messages", given)
 
 
 def _message(
@@ -206,15 +206,15 @@ FEEDBACK: Mapping[str, bool] = {"POSITIVE": True, "NEGATIVE": False, "VERY_NEGAT
 CHANGEABLE = ("text", "data", "memory", "metadata", "timestamp", "expiration_date", "categories")
 
 
-def updated(desk: Mem0Desk, id: str, body: Body) -> responses.Told:
+def updated(desk: Mem0Desk, id: str, body: Body) -> dialect.Told:
     """Change a memory; its old text stays in its history."""
     record = desk.do("get", id=id)
-    return responses.memory_of(desk.do("update", id=record.id, **_changes(record, body)))
+    return dialect.memory_of(desk.do("update", id=record.id, **_changes(record, body)))
 
 
 def updated_many(desk: Mem0Desk, body: Body) -> dict[str, Any]:
     """Change memories one by one. None is changed if one of them is not there."""
-    given = requests.listed("memories", body.get("memories"))
+    given = dialect.listed("memories", body.get("memories"))
     pairs = [(desk.do("get", id=memory_id_of(one)), one) for one in given]
     changes = [(record, _changes(record, one)) for record, one in pairs]
     for record, change in changes:
@@ -235,7 +235,7 @@ def judged(desk: Mem0Desk, body: Body) -> dict[str, Any]:
 
 def _changes(record: MemoryRecord, body: Body) -> dict[str, Any]:
     """What an update changes, as our operation says it."""
-    own = requests.own_of(record)
+    own = dialect.own_of(record)
     if own.get("immutable"):
         raise InvalidInput("This memory is immutable; delete it and add another.")
     if not any(name in body for name in CHANGEABLE):
@@ -245,7 +245,7 @@ def _changes(record: MemoryRecord, body: Body) -> dict[str, Any]:
     if text is not None:
         changes["text"] = text
     if body.get("timestamp") is not None:
-        changes["happened_at"] = requests.moment_of("timestamp", body["timestamp"])
+        changes["happened_at"] = dialect.moment_of("timestamp", body["timestamp"])
     if {"metadata", "expiration_date", "categories"} & body.keys():
         changes["metadata"] = _metadata(record, own, body)
     return changes
@@ -255,11 +255,11 @@ def _metadata(record: MemoryRecord, own: Mapping[str, Any], body: Body) -> dict[
     theirs = {name: value for name, value in record.metadata.items() if name != OWN}
     kept = dict(own)
     if "expiration_date" in body:
-        kept["expiration_date"] = requests.day_of("expiration_date", body["expiration_date"])
+        kept["expiration_date"] = dialect.day_of("expiration_date", body["expiration_date"])
     if body.get("categories") is not None:
-        kept["categories"] = requests.categories_of(body["categories"])
+        kept["categories"] = dialect.categories_of(body["categories"])
     given = body.get("metadata")
-    return requests.metadata_with(theirs if given is None else given, kept)
+    return dialect.metadata_with(theirs if given is None else given, kept)
 
 
 TYPES: Mapping[str, str] = {name.removesuffix("_id"): name for name in IDENTITIES}
@@ -284,7 +284,7 @@ def entities(desk: Mem0Desk) -> dict[str, Any]:
                 seen.count += 1
     order = list(TYPES)
     ranked = sorted(found.items(), key=lambda item: (order.index(item[0][0]), item[0][1]))
-    return responses.only_page([_told(*named, seen) for named, seen in ranked])
+    return dialect.only_page([_told(*named, seen) for named, seen in ranked])
 
 
 def removed(desk: Mem0Desk, type: str, name: str) -> dict[str, Any]:
@@ -300,7 +300,7 @@ def _named(record: MemoryRecord) -> Iterator[tuple[str, str]]:
     names = {
         "user": record.user_id,
         "agent": record.agent_id,
-        "app": requests.own_of(record).get("app_id"),
+        "app": dialect.own_of(record).get("app_id"),
         "run": record.session_id,
     }
     return ((type, name) for type, name in names.items() if name)

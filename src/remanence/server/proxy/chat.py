@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
-from remanence.api.reading import Misfit
+from remanence.api.values import Misfit
 from remanence.backends.llm.answers import mended
 
 SYSTEM = ("system", "developer")
@@ -50,16 +50,13 @@ class Chat:
     @property
     def continues(self) -> bool:
         """Whether tools have answered since, so that the user's message came before already."""
-        after = range(len(self.messages)) if self.asked is None else self._after(self.asked)
-        return any(self._role(n) in ANSWERS_OF_TOOLS for n in after)
+        first = 0 if self.asked is None else self.asked + 1
+        return any(self._role(n) in ANSWERS_OF_TOOLS for n in range(first, len(self.messages)))
 
     @property
     def alone(self) -> bool:
         """Whether no answer is among the messages before the last one of the user."""
         return not any(self._role(n) == "assistant" for n in range(self.asked or 0))
-
-    def _after(self, place: int) -> range:
-        return range(place + 1, len(self.messages))
 
     def _role(self, place: int) -> object:
         return self.messages[place].get("role")

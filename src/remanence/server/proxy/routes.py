@@ -13,16 +13,18 @@ from starlette.responses import Response
 
 from remanence.config import Settings
 from remanence.server.access.caller import Caller
-from remanence.server.problems import TITLES, Refusal
+from remanence.server.problems import Refusal
 from remanence.server.proxy.chat import Chat, read_chat
-from remanence.server.proxy.keeping import ExchangeOwner, Keeping, writes_of
-from remanence.server.proxy.recalling import (
+from remanence.server.proxy.remembered import (
+    ExchangeOwner,
+    Keeping,
     Perform,
     Placing,
     Recalled,
     allowed_to,
     placed,
     recalled,
+    writes_of,
 )
 from remanence.server.proxy.upstream import CHAT, MODELS, Relay, StreamedAnswer, Upstream
 
@@ -104,10 +106,7 @@ class Proxy:
             return caller
         raise Refusal(
             "not-configured",
-            type="not-configured",
-            title=TITLES["not-configured"],
-            status=422,
-            detail="There is no upstream: set upstream_url to an OpenAI-compatible endpoint, such "
+            "There is no upstream: set upstream_url to an OpenAI-compatible endpoint, such "
             "as http://127.0.0.1:11434/v1, and upstream_key to its key.",
         )
 

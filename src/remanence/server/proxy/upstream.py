@@ -7,7 +7,6 @@ import json
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
@@ -16,6 +15,7 @@ from starlette.types import Receive, Scope, Send
 from remanence.backends.llm.answers import DONE, MAX_ANSWER, MAX_LINE, content_of
 from remanence.config import Settings
 from remanence.errors import ConfigError, LanguageModelError
+from remanence.model.validation import is_loopback
 
 if TYPE_CHECKING:
     import httpx  # 5 MB, and most servers pass no chats on: loaded where there is an upstream
@@ -63,7 +63,7 @@ class Upstream:
             timeout=self._timeout(),
             limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=IDLE),
             follow_redirects=False,
-            trust_env=not _is_local(self._url),
+            trust_env=not is_loopback(self._url.host),
         ) as self._client:
             yield
 
@@ -139,14 +139,6 @@ def _checked_key(key: str) -> str:
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise ConfigError("upstream_key holds blanks or characters that no header can carry.")
     return key
-
-
-def _is_local(url: httpx.URL) -> bool:
-    """Whether it is this machine, which no proxy of the environment stands before."""
-    try:
-        return url.host == "localhost" or ip_address(url.host).is_loopback
-    except ValueError:
-        return False
 
 
 LEFT = "the client left"

@@ -9,16 +9,17 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.requests import Request
 
-from remanence.api.bounds import LIMIT, OFFSET, SHARE, TEXT, parameter
+from remanence.api.parameters import LIMIT, OFFSET, SHARE, TEXT, parameter
 from remanence.api.schema import Schema
 from remanence.api.verb import Grant
+from remanence.config import Settings
 from remanence.errors import Forbidden, NotFound
 from remanence.model.validation import moment_of
-from remanence.server.access.audit import Audit
+from remanence.server.access.audit import Audit, AuditLog
 from remanence.server.access.caller import Caller
-from remanence.server.access.chain import AuditCheck, AuditEntry
-from remanence.server.access.gate import LOCAL
-from remanence.server.access.keys import Key, Keys
+from remanence.server.access.chain import AuditCheck
+from remanence.server.access.gate import LOCAL, Gate
+from remanence.server.access.keys import Key, KeyList, Keys
 from remanence.server.rest import openapi
 from remanence.server.rest.asking import answering
 from remanence.server.rest.openapi import SCHEMAS, add_route, body_schema
@@ -63,20 +64,6 @@ class CreatedKey:
     about: Key
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyList:
-    """Several keys, the oldest first."""
-
-    keys: tuple[Key, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditLog:
-    """Entries, the newest first."""
-
-    entries: tuple[AuditEntry, ...]
-
-
 def add_admin(app: Starlette) -> None:
     """Add /v1/admin/keys and /v1/admin/audit."""
     schema = {"type": "string", "pattern": "^[a-z2-7]{8}$"}
@@ -99,15 +86,14 @@ def add_admin(app: Starlette) -> None:
         add_route(app, path, answering(work, check=_admin, **asks), methods=[method], **told)
 
 
-def _list(state: Any, request: Request) -> KeyList:
-    caller: Caller = request.state.caller
-    return KeyList(keys=tuple(state.keys.list(None if caller.operator else caller.tenant)))
+def _list(keys: Keys, caller: Caller) -> KeyList:
+    return KeyList(keys=tuple(keys.list(None if caller.operator else caller.tenant)))
 
 
-def _create(state: Any, request: Request, wanted: NewKey) -> CreatedKey:
+def _create(
+    keys: Keys, caller: Caller, wanted: NewKey, gate: Gate, settings: Settings
+) -> CreatedKey:
     """A key that lives no longer and may no more than the one it is made with."""
-    caller: Caller = request.state.caller
-    keys: Keys = state.keys
     tenant = wanted.tenant or caller.tenant
     if tenant != caller.tenant and not caller.operator:
         raise Forbidden("A key of another tenant can only be made by an operator.")
@@ -118,41 +104,39 @@ def _create(state: Any, request: Request, wanted: NewKey) -> CreatedKey:
         trust=min(wanted.trust, caller.trust) if wanted.trust <= 1 else wanted.trust,
         quarantine=wanted.quarantine,
         expires_at=_ending(wanted.expires_at, _expiry(keys, caller)),
-        rate_limit=_rate(wanted.rate_limit, caller, state.settings.rate_limit),
+        rate_limit=_rate(wanted.rate_limit, caller, settings.rate_limit),
         by=caller.name,
     )
-    return _shown(state, made)
+    return _shown(gate, made)
 
 
-def _rotate(state: Any, request: Request, wanted: Rotation) -> CreatedKey:
+def _rotate(
+    keys: Keys, caller: Caller, prefix: str, wanted: Rotation, gate: Gate, settings: Settings
+) -> CreatedKey:
     """A key in the place of another; whoever has its text may no more than before."""
-    caller: Caller = request.state.caller
-    keys: Keys = state.keys
 
     def within(old: Key) -> Key:
         ends = _ending(wanted.expires_at or old.expires_at, _expiry(keys, caller))
-        rate = _rate(old.rate_limit, caller, state.settings.rate_limit)
+        rate = _rate(old.rate_limit, caller, settings.rate_limit)
         return replace(old, expires_at=ends, rate_limit=rate)
 
-    prefix = _own(keys, request)
+    _check_own(keys, caller, prefix)
     made = keys.rotate(prefix, grace_s=wanted.grace_s, by=caller.name, within=within)
-    return _shown(state, made)
+    return _shown(gate, made)
 
 
-def _revoke(state: Any, request: Request) -> Key:
-    keys: Keys = state.keys
-    return keys.revoke(_own(keys, request), by=request.state.caller.name)
+def _revoke(keys: Keys, caller: Caller, prefix: str) -> Key:
+    _check_own(keys, caller, prefix)
+    return keys.revoke(prefix, by=caller.name)
 
 
-def _audit(state: Any, request: Request, page: Paged) -> AuditLog:
-    audit: Audit = state.audit
-    found = audit.list(request.state.caller.tenant, limit=page.limit, offset=page.offset)
+def _audit(audit: Audit, caller: Caller, wanted: Paged) -> AuditLog:
+    found = audit.list(caller.tenant, limit=wanted.limit, offset=wanted.offset)
     return AuditLog(entries=tuple(found))
 
 
-def _verify(state: Any, request: Request) -> AuditCheck:
-    audit: Audit = state.audit
-    return audit.verify(request.state.caller.tenant)
+def _verify(audit: Audit, caller: Caller) -> AuditCheck:
+    return audit.verify(caller.tenant)
 
 
 def _ending(asked: datetime | None, makers: datetime | None) -> datetime | None:
@@ -186,16 +170,14 @@ def _admin(request: Request) -> None:
         raise Forbidden("This needs a key of full trust.")
 
 
-def _own(keys: Keys, request: Request) -> str:
-    """The prefix in the path, if it is of a key that the caller may touch."""
-    caller: Caller = request.state.caller
-    key = keys.get(request.path_params["prefix"])
+def _check_own(keys: Keys, caller: Caller, prefix: str) -> None:
+    """Refuse a prefix that is not of a key which the caller may touch."""
+    key = keys.get(prefix)
     if not caller.operator and (key.tenant != caller.tenant or key.operator):
         raise NotFound(f"There is no key {key.prefix!r}; `rem keys list` shows them.")
-    return key.prefix
 
 
-def _shown(state: Any, made: tuple[Key, str]) -> CreatedKey:
-    state.gate.refresh()
+def _shown(gate: Gate, made: tuple[Key, str]) -> CreatedKey:
+    gate.refresh()
     key, text = made
     return CreatedKey(key=text, about=key)

@@ -6,14 +6,15 @@ import math
 import re
 import types
 from collections.abc import Callable, Mapping
+from functools import partial
+from inspect import signature
 from typing import Any, Union, get_args, get_origin
 
 import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from remanence.api.reading import Misfit, read
-from remanence.api.rendering import encoded
+from remanence.api.values import Misfit, encoded, read
 from remanence.api.verb import AnyVerb
 from remanence.errors import InvalidInput
 from remanence.server.rest.openapi import JSON, Endpoint, types_of
@@ -156,22 +157,25 @@ def answering(
     in_query: bool = False,
     long: bool = False,
 ) -> Endpoint:
-    """An endpoint whose answer `work` gives, in a thread, of the app's state and the request.
+    """An endpoint whose answer `work` gives, in a thread.
 
-    `check` refuses who may not, before anything of the body is read. A type that it `reads` is
-    read from the body, or from the query, and given to `work` as well.
+    It gets what its parameters name: the caller, what the app's state has, a part of the path, and
+    `wanted`: a type that it `reads` from the body, or from the query. `check` refuses who may not,
+    before anything of the body is read.
     """
+    names = signature(work).parameters.keys()
 
     async def endpoint(request: Request) -> Response:
         check(request)
         state: Any = request.app.state
-        given: list[Any] = []
+        given = {"caller": request.state.caller, **request.path_params}
         if request.query_params and not in_query:
             raise Misfit("This takes no query.")
         if reads is not None:
             data = from_query(reads, request) if in_query else await body_of(request)
-            given.append(read(reads, data))
-        return answer_of(await state.calls.run(work, state, request, *given, long=long))
+            given["wanted"] = read(reads, data)
+        do = partial(work, **{n: given[n] if n in given else getattr(state, n) for n in names})
+        return answer_of(await state.calls.run(do, long=long))
 
     return endpoint
 

@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from remanence.api.reading import Misfit
+from remanence.api.values import Misfit
 from remanence.errors import RemanenceError
 from remanence.model.progress import Progress
 from remanence.server.access.caller import Caller
@@ -39,18 +39,14 @@ Do: TypeAlias = Callable[[Running, str | None], Kept]
 
 def add_jobs(app: Starlette) -> None:
     """Add the routes under /v1/jobs."""
-    id = openapi.ID_IN_PATH
+    id, one, office = openapi.ID_IN_PATH, f"{PATH}/{{id}}", app.state.office
     for path, method, work, name, about, kind, parameters in (
-        (PATH, "GET", "list", "jobs", "List the work that takes long", Jobs, []),
-        (f"{PATH}/{{id}}", "GET", "get", "job", "Show a job, and its answer once done", Job, [id]),
-        (f"{PATH}/{{id}}", "DELETE", "cancel", "cancel_job", "Cancel a job", Job, [id]),
+        (PATH, "GET", office.list, "jobs", "List the work that takes long", Jobs, []),
+        (one, "GET", office.get, "job", "Show a job, and its answer once done", Job, [id]),
+        (one, "DELETE", office.cancel, "cancel_job", "Cancel a job", Job, [id]),
     ):
         told = openapi.told(name, about, "Jobs", kind, parameters=parameters)
-        add_route(app, path, answering(partial(_asked, work)), methods=[method], **told)
-
-
-def _asked(work: str, state: Any, request: Request) -> Any:
-    return getattr(state.office, work)(request.state.caller, **request.path_params)
+        add_route(app, path, answering(work), methods=[method], **told)
 
 
 def wants_a_job(request: Request) -> bool:

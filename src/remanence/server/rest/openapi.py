@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from remanence.api.schema import REF, Schema, Schemas, required
+from remanence.api.schema import REF, Schema, Schemas, required, without_null
 from remanence.api.verb import AnyVerb, Grant
 from remanence.model.block import Block
 from remanence.server.problems import MEDIA_TYPE
@@ -57,28 +57,26 @@ ID: Schema = {
 }
 ID_IN_PATH: Schema = {**ID, "name": "id", "in": "path", "required": True}
 UNCHANGED: Schema = {"304": {"description": "It is still that."}}
-KEY_HEADER: Schema = {
-    "name": "Idempotency-Key",
-    "in": "header",
-    "required": False,
-    "description": "The same key again repeats the first answer and writes nothing.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": 128, "pattern": "^[!-~]+$"},
-}
-MATCH_HEADER: Schema = {
-    "name": "If-Match",
-    "in": "header",
-    "required": False,
-    "description": "Only if the block still has this ETag; else 412.",
-    "schema": {"type": "string", "pattern": '^"?[0-9]{1,15}"?$'},
-    "example": '"1"',
-}
-NO_MATCH_HEADER: Schema = {
-    "name": "If-None-Match",
-    "in": "header",
-    "required": False,
-    "description": "The ETag of what the caller has already; if it is still that, 304.",
-    "schema": {"type": "string"},
-}
+
+
+def _header(name: str, about: str, **more: Any) -> Schema:
+    told = {"name": name, "in": "header", "required": False, "description": about}
+    return {**told, "schema": {"type": "string", **more}}
+
+
+KEY_HEADER = _header(
+    "Idempotency-Key",
+    "The same key again repeats the first answer and writes nothing.",
+    minLength=1,
+    maxLength=128,
+    pattern="^[!-~]+$",
+)
+MATCH_HEADER = _header(
+    "If-Match", "Only if the block still has this ETag; else 412.", pattern='^"?[0-9]{1,15}"?$'
+) | {"example": '"1"'}
+NO_MATCH_HEADER = _header(
+    "If-None-Match", "The ETag of what the caller has already; if it is still that, 304."
+)
 
 
 def tagged(route: AnyVerb) -> bool:
@@ -168,15 +166,6 @@ def parameter(request: type, each: Field[Any], where: str) -> Schema:
     about = schema.pop("description", "")
     told = {"name": each.name, "in": where, "required": where == "path" or required(each)}
     return told | (ID if where == "path" else {"schema": schema}) | {"description": about}
-
-
-def without_null(schema: Schema) -> Schema:
-    """A schema for a query or a model: there is no null, a field is left out instead."""
-    options = [one for one in schema.get("anyOf", []) if one.get("type") != "null"]
-    if not options:
-        return schema
-    rest = {name: value for name, value in schema.items() if name != "anyOf"}
-    return {**options[0], **rest} if len(options) == 1 else {"anyOf": options, **rest}
 
 
 Endpoint = Callable[[Request], Awaitable[Response]]

@@ -21,16 +21,15 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from remanence.api.memory import Memory
-from remanence.api.reading import Misfit
-from remanence.api.rendering import encoded
 from remanence.api.schema import Schema
+from remanence.api.values import Misfit, encoded
 from remanence.api.verb import Grant
 from remanence.errors import Cancelled, Forbidden
 from remanence.server.access.caller import Caller
 from remanence.server.access.limits import Shares
 from remanence.server.authorization import Door
 from remanence.server.jobs import Running, Work
-from remanence.server.metrics import MB
+from remanence.server.observation import MB
 from remanence.server.problems import TooLarge
 from remanence.server.rest import openapi
 from remanence.server.rest.jobs import Kept, begun, wants_a_job

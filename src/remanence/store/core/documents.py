@@ -9,8 +9,7 @@ from typing import Any
 from remanence.model.document import Address, Discard, Document, Edition, Put, Shelf, Shelving
 from remanence.model.filter import Filter
 from remanence.model.scope import Reach
-from remanence.store.core.database import D, Database, StorePart, count_in
-from remanence.store.core.session import Session
+from remanence.store.core.database import D, Database, Session, StorePart, count_in
 from remanence.store.documents import (
     Ready,
     Shelves,

@@ -10,7 +10,7 @@ from remanence.model.knowledge import Claim, Entity, Mention
 from remanence.model.scope import Reach
 from remanence.store.claims import GIVEN, claim_of, entity_of, is_narrow, narrowed
 from remanence.store.conditions import Condition, joined
-from remanence.store.core.database import D, Database, StorePart
+from remanence.store.core.database import D, Database, Session, StorePart
 from remanence.store.core.learning import (
     Telling,
     erase_silent,
@@ -18,7 +18,6 @@ from remanence.store.core.learning import (
     memories_of,
     spoken_of,
 )
-from remanence.store.core.session import Session
 from remanence.store.rows import Row, moment, spelled_id
 
 T = TypeVar("T")

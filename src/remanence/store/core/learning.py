@@ -22,7 +22,7 @@ from remanence.store.claims import (
     rests_from,
     told_again,
 )
-from remanence.store.core.session import Session
+from remanence.store.core.database import Session
 from remanence.store.rows import Owner, Row, packed_id, spelled_id
 
 Place: TypeAlias = tuple[int, bytes]  # partition and id

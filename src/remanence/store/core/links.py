@@ -9,8 +9,7 @@ from datetime import datetime
 from remanence.errors import Conflict, InvalidInput, NotFound
 from remanence.model.memory import Association, Related, State, unit_interval
 from remanence.model.write import Batch
-from remanence.store.core.database import D, Database, StorePart
-from remanence.store.core.session import Session
+from remanence.store.core.database import D, Database, Session, StorePart
 from remanence.store.rows import RECORD_WIDTH, STATE_CODES, Row, micros, moment, spelled_id
 
 _DIRECTIONS = {"out": "related_out", "in": "related_in", "both": "related_both"}

@@ -6,12 +6,10 @@ from remanence.model.clock import Clock
 from remanence.model.embedding import Fingerprint
 from remanence.model.progress import Progress
 from remanence.model.stats import StoreStats
-from remanence.store.core.database import D, StorePart, use_of
-from remanence.store.core.dictionaries import StoredDictionaries
-from remanence.store.core.receipts import signature
-from remanence.store.core.session import Session
-from remanence.store.core.tiers import uses_of
-from remanence.store.core.vectors import employed
+from remanence.store.core.archive import signature
+from remanence.store.core.database import D, Session, StorePart, use_of
+from remanence.store.core.recall import employed
+from remanence.store.core.tiers import StoredDictionaries, uses_of
 from remanence.store.rows import KINDS, STATES
 
 MOST_BYTES_READ = 256 << 20  # past this, what is read from every row or page is left out

@@ -12,17 +12,25 @@ from remanence.model.embedding import Fingerprint
 from remanence.model.memory import MemoryRecord, same_json
 from remanence.model.write import Action, Batch, Insert, Pieces, Remove, Revise, Written
 from remanence.store.claims import NO_MEMORY
-from remanence.store.core.archive import StoredArchive, check_expected, check_terms
+from remanence.store.conditions import Label, labels
+from remanence.store.core.archive import (
+    StoredArchive,
+    check_expected,
+    check_terms,
+    erase,
+    keep,
+    repeated,
+)
 from remanence.store.core.documents import shelve
 from remanence.store.core.links import not_found, put_links
-from remanence.store.core.receipts import erase, keep, repeated
 from remanence.store.documents import ready
-from remanence.store.labels import Label, labels
 from remanence.store.postgres.arrays import (
     NEVER,
     Kinds,
     arrays,
     byteas,
+    columns,
+    entries,
     float8s,
     int8s,
     texts,
@@ -32,7 +40,6 @@ from remanence.store.postgres.database import Database
 from remanence.store.postgres.knowledge import Held, Learning
 from remanence.store.postgres.session import Session, announce
 from remanence.store.postgres.vectors import Placing, Unemployed, employ
-from remanence.store.postgres.words import columns, entries
 from remanence.store.quotas import added_by
 from remanence.store.rows import (
     RECORD_WIDTH,

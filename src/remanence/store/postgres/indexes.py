@@ -19,8 +19,7 @@ from psycopg.sql import SQL, Identifier, Literal
 from remanence.errors import Closed, RemanenceError
 from remanence.model.embedding import Fingerprint
 from remanence.model.progress import Progress
-from remanence.store.postgres.connections import Connections
-from remanence.store.postgres.opening import PatientConnection
+from remanence.store.postgres.opening import Connections, PatientConnection
 from remanence.store.postgres.schema import only_one
 from remanence.store.postgres.session import sql
 from remanence.store.postgres.vectors import embedder_values

@@ -19,15 +19,15 @@ from remanence.model.ports.store import Inherit
 from remanence.store.blocks import too_new
 from remanence.store.postgres.backups import MANIFEST, Table, tables
 from remanence.store.postgres.database import Database
-from remanence.store.postgres.digests import PostgresGuard
+from remanence.store.postgres.doctor import PostgresGuard
 from remanence.store.postgres.faults import translated
 from remanence.store.postgres.indexes import build_missing
-from remanence.store.postgres.maintenance import compact
 from remanence.store.postgres.opening import APPLICATION, PatientConnection
 from remanence.store.postgres.schema import new_identity, read_facts, set_fact
 from remanence.store.postgres.session import NOBODY, Session, migrations, sql
 from remanence.store.postgres.store import PostgresStore
 from remanence.store.postgres.transactions import Transactions
+from remanence.store.postgres.upkeep import compact
 
 T = TypeVar("T")
 _BLOCK = 1 << 20
@@ -117,7 +117,8 @@ class _Restoring:
         """Replace everything, inside the caller's transaction."""
         here = tables(self._connection)
         self._empty(here)
-        known = [Table(one.name, self._columns(one), one.walled) for one in here]
+        columns = self._manifest["tables"]
+        known = [Table(one.name, columns.get(one.name, one.columns), one.walled) for one in here]
         for table in known:
             self._connection.execute(_staging(table))
             if not table.walled:
@@ -153,9 +154,6 @@ class _Restoring:
         for (name,) in self._connection.execute(sql("every_graph").encode()).fetchall():
             self._connection.execute(SQL("DROP INDEX {}").format(Identifier(name)))
         self._connection.execute(SQL("TRUNCATE {}").format(_named(every)))
-
-    def _columns(self, table: Table) -> list[str]:
-        return list(self._manifest["tables"].get(table.name, table.columns))
 
     def _load(self, table: Table, entry: str) -> None:
         if entry not in self._manifest["entries"]:

@@ -13,9 +13,8 @@ import psycopg
 from remanence.errors import CommitUnknown, StoreBusy
 from remanence.model import deadline
 from remanence.store.postgres.arrays import texts
-from remanence.store.postgres.connections import Connections
 from remanence.store.postgres.faults import is_clash, is_lost, is_stale, translated
-from remanence.store.postgres.opening import APPLICATION, PatientConnection
+from remanence.store.postgres.opening import APPLICATION, Connections, PatientConnection
 from remanence.store.postgres.session import Session, sql
 
 T = TypeVar("T")

@@ -1,4 +1,4 @@
-"""Stored pieces in PostgreSQL, on their way in and out; and who still lacks some."""
+"""Stored pieces in PostgreSQL, who still lacks some, and the cold tier."""
 
 from __future__ import annotations
 
@@ -13,10 +13,14 @@ from remanence.model.embedding import Fingerprint, restored
 from remanence.model.ports.pieces import StoredPiece, StoredPieces
 from remanence.model.write import Piece, Pieces
 from remanence.store.coarse import check_piece, opened, opened_pieces
-from remanence.store.core.vectors import StoredVectors
-from remanence.store.postgres.arrays import Kinds, arrays, byteas, halfvecs, int8s
+from remanence.store.core.recall import StoredVectors
+from remanence.store.core.tiers import Draft, NewText, StoredDictionaries, StoredTiers
+from remanence.store.packing import Dictionary, body_digest
+from remanence.store.postgres.arrays import Kinds, arrays, byteas, halfvecs, int8s, texts
 from remanence.store.postgres.database import Database
 from remanence.store.postgres.session import Session, announce
+from remanence.store.postgres.texts import stored_dictionary
+from remanence.store.rows import Row
 
 _CHUNK = 2000
 PLACES: Kinds = {"partitions": int8s, "embedders": int8s, "keys": int8s, "parts": int8s}
@@ -253,3 +257,42 @@ def _put(database: Database, session: Session, made: Sequence[tuple[int, str, Pi
     session.run("warm", keys=int8s(key for key, _ in kept))
     announce(session, [(there[key][0], key) for key, _ in kept])
     return len(kept)
+
+
+_TEXTS: Kinds = {"keys": int8s, "texts": texts, "packed": byteas, "dictionaries": int8s}
+_PACKED: Kinds = {
+    "partitions": int8s, "embedders": int8s, "keys": int8s, "parts": int8s,
+    "vectors": byteas, "codes": byteas,
+}  # fmt: skip
+
+
+class Dictionaries(StoredDictionaries[Database]):
+    """Which dictionary a tenant's texts are packed with, now and after erasures."""
+
+    def _stored(self, session: Session, draft: Draft) -> Dictionary | None:
+        there = session.rows("hold_sources", keys=int8s(draft.sources))
+        if len(there) < len(draft.sources):
+            return None
+        told = {"among": draft.among, "digest": body_digest(draft.body), "body": draft.body}
+        number = int(session.value("insert_dictionary", **told))
+        session.run("insert_sources", keys=int8s(draft.sources), dictionary=number)
+        return Dictionary(number, draft.body)
+
+    def _whole(self, session: Session, number: int) -> Dictionary:
+        return stored_dictionary(session, number)
+
+    def _put_texts(self, session: Session, new: Sequence[NewText]) -> None:
+        session.run("put_texts", **arrays(_TEXTS, new))
+
+    def _sweep(self, session: Session) -> None:
+        session.hold_writers()
+        unused = [number for (number,) in session.rows("unused_dictionaries")]
+        if unused:
+            session.run("delete_dictionaries", ids=int8s(unused))
+
+
+class PostgresTiers(StoredTiers[Database]):
+    """The Tiers port. The halfvecs that pgvector searches stay as they are."""
+
+    def _put_pieces(self, session: Session, rows: Sequence[Row]) -> None:
+        session.run("put_pieces", **arrays(_PACKED, rows))

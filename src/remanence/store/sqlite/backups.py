@@ -14,8 +14,7 @@ from remanence.model.system.files import OPEN_FILES_MOVE, address_of, remove
 from remanence.store.files import growing, put
 from remanence.store.sqlite.database import Database
 from remanence.store.sqlite.faults import translated, translation
-from remanence.store.sqlite.keys import CIPHER, check_ciphers, hexadecimal, unlock
-from remanence.store.sqlite.opening import open_bare
+from remanence.store.sqlite.opening import CIPHER, check_ciphers, hexadecimal, open_bare, unlock
 
 _PAGES_A_STEP = 1024
 COMPANIONS = ("-wal", "-shm", "-journal")

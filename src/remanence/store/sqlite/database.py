@@ -1,33 +1,167 @@
-"""One open database: its connections, its own facts, and the names behind its numbers."""
+"""One open database: its schema, its connections, its own facts, the names behind its numbers."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import apsw
+import orjson
 
-from remanence.errors import StoreCorrupt
+from remanence.errors import InvalidInput, StoreCorrupt
 from remanence.model.filter import Filter
 from remanence.model.scope import Reach
-from remanence.store.conditions import Condition
+from remanence.store.blocks import too_new
+from remanence.store.conditions import COLUMNS, SIGNS, Compiler, Condition, joined
 from remanence.store.core import database as core
 from remanence.store.core.database import use_of
 from remanence.store.quotas import Use
 from remanence.store.rows import Owner, Row, both_ids, packed_id
 from remanence.store.sqlite.connections import Connections, Eraser
-from remanence.store.sqlite.filters import reached, within
-from remanence.store.sqlite.keys import check_ciphers
 from remanence.store.sqlite.opening import (
     IN_MEMORY,
     Settings,
     begin_file,
+    check_ciphers,
     check_library,
     create_file,
 )
-from remanence.store.sqlite.schema import meta, prepare
-from remanence.store.sqlite.session import Session, fetch_value, run
+from remanence.store.sqlite.session import Session, fetch_value, migrations, run
+from remanence.store.sqlite.words import rebuild
+
+APPLICATION_ID = 0x52454D4E  # "REMN"
+
+
+def prepare(connections: Connections) -> None:
+    """Create or update the schema, and the text index if terms are made otherwise now."""
+    # The writer would turn another program's file to WAL, so a reader looks first.
+    with connections.reading() as connection:
+        check_ours(connection, connections.path)
+    migrate(connections)
+    connections.schema = migrations()[-1][0]
+    with connections.reading() as connection:
+        indexed_by = meta(connection, "terms_version")
+    if indexed_by != connections.settings.words.version:
+        _index_again(connections)
+
+
+def check_ours(connection: apsw.Connection, path: str) -> None:
+    """Refuse a database that another program made, and one that a newer Remanence made."""
+    found = connection.pragma("application_id")
+    foreign = found != APPLICATION_ID
+    if foreign and (found or connection.execute("SELECT count(*) FROM sqlite_schema").get):
+        raise StoreCorrupt(f"{path} is not a Remanence store; give another path.")
+    newest = migrations()[-1][0]
+    if (version := connection.pragma("user_version")) > newest:
+        raise too_new(path, version, newest)
+
+
+def migrate(connections: Connections) -> None:
+    """Apply what is missing, each migration in a transaction of its own."""
+    for number, script in migrations():
+        with connections.alone() as connection:
+            if connection.pragma("user_version") >= number:
+                continue
+        with connections.writing() as connection:
+            if connection.pragma("user_version") < number:
+                _apply(connection, number, script, connections.settings.words.version)
+
+
+def meta(connection: apsw.Connection, name: str) -> object:
+    """A value of the table `meta`, or None."""
+    return fetch_value(connection, "meta", (name,))
+
+
+def new_identity(connection: apsw.Connection) -> None:
+    """Give the store a name that no other has."""
+    run(connection, "set_meta", ("identity", os.urandom(16).hex()))
+
+
+def _apply(connection: apsw.Connection, number: int, script: str, terms_version: str) -> None:
+    connection.execute(script)
+    connection.pragma("user_version", number)
+    if number == 1:
+        connection.pragma("application_id", APPLICATION_ID)
+        run(connection, "set_meta", ("digest_key", os.urandom(32)))
+        run(connection, "set_meta", ("terms_version", terms_version))
+        new_identity(connection)
+
+
+def _index_again(connections: Connections) -> None:
+    with connections.writing() as connection:
+        rebuild(connection)
+        version = connections.settings.words.version
+        run(connection, "set_meta", ("terms_version", version))
+
+
+_MOST_VALUES = 30_000
+_USES = "coalesce((SELECT count FROM uses WHERE memory = m.key), 0)"
+
+
+def reached(partitions: Sequence[int], reach: Reach, where: Filter | None) -> Condition:
+    """What a read of these partitions may see and wants to see."""
+    return _limited(_SqliteCompiler(partitions).reached(reach, where))
+
+
+def within(partition: int, where: Filter) -> Condition:
+    """What satisfies the filter in one partition."""
+    compiler = _SqliteCompiler([partition])
+    return _limited(joined("AND", [compiler.inside(), compiler.condition(where)]))
+
+
+def _limited(condition: Condition) -> Condition:
+    if len(condition.values) > _MOST_VALUES:
+        raise InvalidInput(f"The filter holds more than {_MOST_VALUES} values; ask in parts.")
+    return condition
+
+
+class _SqliteCompiler(Compiler):
+    """Labels are compared by SQLite's own types, text by a function that Python gives it."""
+
+    columns = {**COLUMNS, "uses": _USES}  # noqa: RUF012
+
+    def __init__(self, partitions: Sequence[int]) -> None:
+        one = len(partitions) == 1
+        self._among = "= ?" if one else "IN (SELECT value FROM json_each(?))"
+        self._bound = partitions[0] if one else orjson.dumps(list(partitions)).decode()
+
+    def inside(self) -> Condition:
+        return Condition(f"m.partition {self._among}", (self._bound,))
+
+    def contains(self, folded: str) -> Condition:
+        return Condition("remanence_contains(m.text, ?)", (folded,))
+
+    def among(self, column: str, values: Sequence[Any]) -> Condition:
+        return Condition(f"{column} IN ({_marks(values)})", tuple(values))
+
+    def labelled(self, name: str) -> Condition:
+        return self._labelled(name, "1")
+
+    def labelled_any(self, name: str, values: Sequence[Any]) -> Condition:
+        return self._labelled(name, f"value IN ({_marks(values)})", *values)
+
+    def labelled_so(self, name: str, operator: str, value: Any) -> Condition:
+        sign = SIGNS[operator]
+        if not isinstance(value, str):
+            test = f"value {sign} ? AND typeof(value) IN ('integer', 'real')"
+            return self._labelled(name, test, value)
+        short = self._labelled(name, f"value {sign} ? AND typeof(value) = 'text'", value)
+        long = self._labelled(name, "length(value) = 16 AND typeof(value) = 'blob'")
+        call = "remanence_any_long_text(m.metadata, ?, ?, ?)"
+        lazily = f"CASE WHEN {long.sql} THEN {call} ELSE 0 END"
+        exact = Condition(lazily, (*long.values, name, operator, value))
+        return joined("OR", [short, exact])
+
+    def _labelled(self, name: str, test: str, *values: Any) -> Condition:
+        text = f"SELECT memory FROM labels WHERE partition {self._among} AND name = ? AND {test}"  # noqa: S608
+        return Condition(f"m.key IN ({text})", (self._bound, name, *values))
+
+
+def _marks(values: Sequence[Any]) -> str:
+    return ", ".join("?" * len(values))
+
 
 T = TypeVar("T")
 

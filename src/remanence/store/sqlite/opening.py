@@ -6,18 +6,101 @@ import os
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from pathlib import Path
+from typing import TypedDict
 
 import apsw
 
-from remanence.errors import ConfigError, StoreCorrupt, StoreError, StoreVersion
+from remanence.errors import ConfigError, RemanenceError, StoreCorrupt, StoreError, StoreVersion
 from remanence.model import deadline
 from remanence.model.system.files import create
 from remanence.store.quotas import Quotas
-from remanence.store.sqlite.faults import translated
-from remanence.store.sqlite.keys import check_fits, unlock
+from remanence.store.sqlite.faults import translated, translation
 from remanence.store.sqlite.words import register
 from remanence.store.words import Words
+
+CIPHER = "chacha20"  # ChaCha20-Poly1305: every page is encrypted and signed
+
+_HEADER_BYTES = 24
+_PLAIN = b"SQLite format 3\0"
+# An encrypted first page begins with a random salt; the fixed numbers after it stay readable.
+_FIXED, _FIXED_AT = b"\x40\x20\x20", 21
+
+
+class FileForm(Enum):
+    """What a file is, as far as its first bytes tell."""
+
+    EMPTY = auto()
+    PLAIN = auto()
+    ENCRYPTED = auto()
+    OTHER = auto()
+
+
+def check_ciphers(key: str) -> None:
+    """Refuse a key where the library would pass over it."""
+    if key and not hasattr(apsw, "mc_version"):
+        raise ConfigError(
+            "A key needs a library that encrypts; install apsw-sqlite3mc instead of apsw: "
+            "pip uninstall apsw; pip install apsw-sqlite3mc"
+        )
+
+
+def unlock(connection: apsw.Connection, key: str) -> None:
+    """Give a connection its key, before anything else is asked of it."""
+    if not key:
+        return
+    check_ciphers(key)
+    try:
+        connection.pragma("cipher", CIPHER)
+        taken = connection.pragma("hexkey", hexadecimal(key))
+    except apsw.Error:  # told without its cause, in which the key may stand
+        taken = None
+    if taken != "ok":
+        raise StoreError(f"{connection.filename} takes no key; open it without a vfs.") from None
+
+
+def check_fits(connection: apsw.Connection, path: str, key: str) -> None:
+    """Refuse a file that is not encrypted with this key, or with no key where it is empty."""
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+    except apsw.NotADBError as error:
+        raise _misfit(path, key, error) from error
+
+
+def form_of(path: str) -> FileForm:
+    """What the file is. Read by SQLite: closing a handle of ours would end the locks it holds."""
+    with closing(apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+        whole, header = connection.read("main", 0, 0, _HEADER_BYTES)
+    if header.startswith(_PLAIN):
+        return FileForm.PLAIN
+    if not whole and not any(header):
+        return FileForm.EMPTY
+    return FileForm.ENCRYPTED if header[_FIXED_AT:] == _FIXED else FileForm.OTHER
+
+
+def hexadecimal(key: str) -> str:
+    """The key in digits, so that no character of it can mean anything in a statement."""
+    return key.encode().hex()
+
+
+def _misfit(path: str, key: str, error: apsw.Error) -> RemanenceError:
+    form = form_of(path)
+    if key and form is FileForm.PLAIN:
+        return StoreError(
+            f"{path} is not encrypted, and a key is set: run `rem encrypt`, or leave the key out."
+        )
+    if key and form is FileForm.ENCRYPTED:
+        return StoreError(
+            f"The key is not that of {path}: check encryption_key or its file; if it is right, "
+            "the file begins with damage, so restore a backup."
+        )
+    if form is FileForm.ENCRYPTED:
+        return StoreError(
+            f"{path} is encrypted: set encryption_key_file or REMANENCE_ENCRYPTION_KEY."
+        )
+    return translation(error, path)
+
 
 DURABILITIES = {"full": "FULL", "normal": "NORMAL"}
 IN_MEMORY = ":memory:"
@@ -30,6 +113,18 @@ _INCREMENTAL = 2
 _BEGINNINGS = 5
 _SMALLEST_PAGE = 512  # sqlite.org/fileformat2.html
 _STEPS = 50_000  # of SQLite's machine between two looks at the deadline: some milliseconds
+
+
+class Habits(TypedDict, total=False):
+    """What of `Settings` is not as usual."""
+
+    durability: str
+    busy_timeout_s: float
+    cache_mb: int
+    words: Words
+    quotas: Quotas
+    vfs: str | None
+    key: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

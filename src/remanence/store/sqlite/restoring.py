@@ -12,11 +12,10 @@ from remanence.errors import StoreCorrupt, StoreError
 from remanence.model.ports.store import Inherit, Store
 from remanence.store.files import growing
 from remanence.store.sqlite.backups import COMPANIONS, copy_into, held, put_in_place
-from remanence.store.sqlite.digests import SqliteGuard
+from remanence.store.sqlite.database import check_ours, new_identity
+from remanence.store.sqlite.doctor import SqliteGuard
 from remanence.store.sqlite.faults import translated
-from remanence.store.sqlite.keys import check_ciphers
-from remanence.store.sqlite.opening import Settings, open_bare, open_reader
-from remanence.store.sqlite.schema import check_ours, new_identity
+from remanence.store.sqlite.opening import Settings, check_ciphers, open_bare, open_reader
 from remanence.store.sqlite.session import Session
 from remanence.store.sqlite.store import SqliteStore
 

@@ -13,7 +13,7 @@ from remanence.model.ports.store import Keys
 from remanence.store import blocks
 from remanence.store.claims import NO_MEMORY
 from remanence.store.conditions import Condition
-from remanence.store.core import session as core
+from remanence.store.core import database as core
 from remanence.store.core.documents import delete_documents
 from remanence.store.documents import HeldDocument, Place, Shelves
 from remanence.store.rows import Row, both_ids, packed_id

@@ -1,4 +1,4 @@
-"""Stored pieces in SQLite: numbered by memory, embedder and part; and who still lacks some."""
+"""Stored pieces in SQLite, numbered by memory, embedder and part; and the cold tier."""
 
 from __future__ import annotations
 
@@ -13,9 +13,21 @@ from remanence.model.ports.pieces import StoredPieces
 from remanence.model.ports.store import Keys
 from remanence.model.write import Pieces
 from remanence.store.coarse import check_piece, opened, opened_pieces
-from remanence.store.core.vectors import StoredVectors
+from remanence.store.core.recall import StoredVectors
+from remanence.store.core.tiers import Draft, NewText, StoredDictionaries, StoredTiers
+from remanence.store.packing import Dictionary, body_digest
+from remanence.store.rows import Row
 from remanence.store.sqlite.database import Database
-from remanence.store.sqlite.session import bound, fetch_all, fetch_value, parsed, run
+from remanence.store.sqlite.session import (
+    Session,
+    bound,
+    fetch_all,
+    fetch_value,
+    parsed,
+    run,
+    run_many,
+)
+from remanence.store.sqlite.words import stored_dictionary
 
 MEMORY_SHIFT = 24
 EMBEDDER_SHIFT = 14
@@ -182,3 +194,37 @@ def _separated(figures: str | None, vectors: bytes | None, codes: bytes | None) 
 
 def _places(keys: Sequence[int] | Keys, embedder: int) -> apsw.CArrayBinding | None:
     return bound(first_places(keys, embedder))
+
+
+class Dictionaries(StoredDictionaries[Database]):
+    """Which dictionary a tenant's texts are packed with, now and after erasures."""
+
+    def _stored(self, session: Session, draft: Draft) -> Dictionary | None:
+        told = {"among": draft.among, "digest": body_digest(draft.body), "body": draft.body}
+        number = int(session.value("insert_dictionary", **told))
+        sources = session.array_of(draft.sources)
+        kept = session.rows("insert_sources", dictionary=number, keys=sources)
+        if len(kept) == len(draft.sources):
+            return Dictionary(number, draft.body)
+        session.run("delete_dictionary", dictionary=number)
+        return None
+
+    def _whole(self, session: Session, number: int) -> Dictionary:
+        return stored_dictionary(session.connection, number)
+
+    def _put_texts(self, session: Session, new: Sequence[NewText]) -> None:
+        for key, text, packed, number in new:
+            tier = session.put("tier_of", (key,)).get  # a plain text makes a memory hot
+            session.put("put_text", (text if packed is None else packed, key))
+            session.put("put_packed", (key, tier or 0, number or None))
+
+    def _sweep(self, session: Session) -> None:
+        session.removed |= bool(session.rows("delete_unused_dictionaries"))
+
+
+class SqliteTiers(StoredTiers[Database]):
+    """The Tiers port."""
+
+    def _put_pieces(self, session: Session, rows: Sequence[Row]) -> None:
+        new = [(vector, codes, place) for place, vector, codes in rows]
+        run_many(session.connection, "put_piece", new)

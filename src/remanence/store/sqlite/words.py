@@ -10,7 +10,7 @@ import apsw
 from remanence.errors import StoreCorrupt
 from remanence.language.languages import length_of
 from remanence.language.traits import flags
-from remanence.store.labels import any_long_text
+from remanence.store.conditions import any_long_text
 from remanence.store.packing import Dictionary, lost, unpacked, whole
 from remanence.store.sqlite.session import run
 from remanence.store.words import Words, prefixed, said

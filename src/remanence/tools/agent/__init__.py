@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from remanence.tools.agent.agent import Agent
-from remanence.tools.agent.events import (
+from remanence.tools.agent.thread import (
     Answer,
     Done,
     Event,

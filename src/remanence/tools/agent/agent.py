@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from remanence.errors import InvalidInput, LanguageModelError
@@ -12,20 +12,18 @@ from remanence.model.clock import IdMaker
 from remanence.model.context import Context, checked_budget
 from remanence.model.ports.language_model import LanguageModel, Reply
 from remanence.model.query import MAX_QUERY
-from remanence.tools.agent.events import (
+from remanence.tools.agent.thread import (
+    AgentThread,
     Answer,
     Done,
     Event,
+    Fill,
+    Message,
     TextPiece,
     ToolAnswered,
     ToolCalled,
     ToolUse,
     Warned,
-)
-from remanence.tools.agent.thread import (
-    AgentThread,
-    Fill,
-    Message,
     chat_messages,
     just_left,
     pressure,
@@ -47,6 +45,7 @@ FULL = 0.8  # of the window; from here on the model is told to save what matters
 MOST_STEPS = 100
 
 
+@dataclass(slots=True)
 class AgentSteps:
     """Asks the model and calls its tools in turn; `text` is the answer, `uses` what was called.
 
@@ -56,47 +55,38 @@ class AgentSteps:
     said on the way is no answer. `whole` is False for an answer that was cut off.
     """
 
-    def __init__(
-        self,
-        model: LanguageModel,
-        tools: MemoryTools | None,
-        messages: list[Message],
-        most: int,
-        keep: Callable[[ToolUse, str], None],
-        max_tokens: int | None = None,
-    ) -> None:
-        self.messages = messages
-        self.text = ""
-        self.whole = True
-        self.uses: list[ToolUse] = []
-        self._model = model
-        self._tools = tools
-        self._most = most
-        self._keep = keep
-        self._max_tokens = max_tokens
-        self._failures: Counter[tuple[str, str]] = Counter()
+    model: LanguageModel
+    tools: MemoryTools | None
+    messages: list[Message]
+    most: int
+    keep: Callable[[ToolUse, str], None]
+    max_tokens: int | None = None
+    text: str = ""
+    whole: bool = True
+    uses: list[ToolUse] = field(default_factory=list)
+    _failures: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def run(self) -> Iterator[Event]:
         """Events as they happen."""
-        for _ in range(self._most):
+        for _ in range(self.most):
             reply = yield from self._asked()
-            if not reply.tool_calls or self._tools is None:
+            if not reply.tool_calls or self.tools is None:
                 self.text, self.whole = reply.text.strip(), reply.finish not in CUT
                 yield from _remarks(reply)
                 return
-            yield from self._called(reply, self._tools)
+            yield from self._called(reply, self.tools)
             if stuck := self._stuck():
                 yield Warned(f"Stopped: {stuck} failed {SAME_FAILURES} times in the same way.")
                 return
-        yield Warned(f"Stopped after {self._most} steps without a final answer.")
+        yield Warned(f"Stopped after {self.most} steps without a final answer.")
 
     def _asked(self) -> Generator[TextPiece, None, Reply]:
-        schemas = self._tools.openai() if self._tools else []
-        for piece in self._model.stream(self.messages, tools=schemas, max_tokens=self._max_tokens):
+        schemas = self.tools.openai() if self.tools else []
+        for piece in self.model.stream(self.messages, tools=schemas, max_tokens=self.max_tokens):
             if isinstance(piece, Reply):
                 return piece
             yield TextPiece(piece)
-        raise LanguageModelError(f"{self._model.name} ended its stream without a reply.")
+        raise LanguageModelError(f"{self.model.name} ended its stream without a reply.")
 
     def _called(self, reply: Reply, tools: MemoryTools) -> Iterator[Event]:
         self.messages.append(_asking(reply))
@@ -107,7 +97,7 @@ class AgentSteps:
             use = ToolUse(call=call, result=result, done=done)
             self.uses.append(use)
             self.messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
-            self._keep(use, words)
+            self.keep(use, words)
             words = ""
             if not done:
                 self._failures[call.name, call.arguments] += 1

@@ -1,15 +1,14 @@
-"""The tools a model may call, declared once: schemas and checks are made from this table."""
+"""A tool that a model may call, declared by the method that does it: its schema, its checks."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from inspect import Parameter, signature
+from typing import Any, get_args, get_type_hints
 
-MOST_RESULTS = 20
-MOST_PAGES = 50
 MAX_ARGUMENTS = 200_000  # characters; far above any block, far below what would hurt
 
 
@@ -19,14 +18,14 @@ class WrongCall(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ToolParameter:
-    """One argument of a tool. A number may have bounds; a text has at least a character."""
+    """One argument of a tool; a number has bounds. The rest is in its method's signature."""
 
-    name: str
     about: str
-    type: str = "string"
-    required: bool = True
     low: float = -math.inf
     high: float = math.inf
+    name: str = ""
+    type: str = "string"
+    required: bool = True
 
     def schema(self, *, strict: bool) -> dict[str, Any]:
         """Its JSON schema; strictly, what may be left out may instead be null."""
@@ -121,97 +120,22 @@ def shown(value: object) -> str:
         return f"an endless {type(value).__name__}"
 
 
-LABEL = ToolParameter("label", "the block's label, as it stands in core memory")
-QUERY = ToolParameter("query", "what to look for, in plain words or as a question")
-LIMIT = ToolParameter(
-    "limit",
-    f"results per page, 1 to {MOST_RESULTS}; 5 if left out",
-    type="integer",
-    required=False,
-    low=1,
-    high=MOST_RESULTS,
-)
-PAGE = ToolParameter(
-    "page",
-    "which page of results; 1 if left out",
-    type="integer",
-    required=False,
-    low=1,
-    high=MOST_PAGES,
-)
+_TYPES = {str: "string", int: "integer", float: "number"}
 
-TOOLS: tuple[ToolDeclaration, ...] = (
-    ToolDeclaration(
-        "core_memory_append",
-        "Add a line at the end of a core memory block. Core memory is always before you; "
-        "keep in it what matters in every conversation.",
-        parameters=(LABEL, ToolParameter("content", "the line to add")),
-    ),
-    ToolDeclaration(
-        "core_memory_replace",
-        "Replace a passage of a core memory block, e.g. to correct it. The passage must "
-        "occur exactly once; with an empty new_content it is removed.",
-        parameters=(
-            LABEL,
-            ToolParameter("old_content", "the passage as it stands, letter by letter"),
-            ToolParameter("new_content", "what stands there instead; may be empty"),
-        ),
-    ),
-    ToolDeclaration(
-        "core_memory_insert",
-        "Insert a line into a core memory block at a place of your choice.",
-        parameters=(
-            LABEL,
-            ToolParameter("content", "the line to insert"),
-            ToolParameter(
-                "line",
-                "the line to insert it before, counted from 0; -1 is the end",
-                type="integer",
-                low=-1,
-                high=1_000_000,
-            ),
-        ),
-    ),
-    ToolDeclaration(
-        "core_memory_rethink",
-        "Rewrite a whole core memory block: reorganise it, or shorten it when it is full.",
-        parameters=(LABEL, ToolParameter("content", "all that the block shall hold")),
-    ),
-    ToolDeclaration(
-        "archival_memory_insert",
-        "Remember a fact for good, outside core memory. Write one self-contained statement "
-        "with names and dates; do not store what was already found in memory.",
-        parameters=(
-            ToolParameter("content", "the statement to remember"),
-            ToolParameter(
-                "importance",
-                "0 (trivial) to 1 (vital)",
-                type="number",
-                required=False,
-                low=0,
-                high=1,
-            ),
-        ),
-    ),
-    ToolDeclaration(
-        "archival_memory_search",
-        "Search long-term memory: facts, events and summaries, not the messages themselves.",
-        parameters=(QUERY, LIMIT, PAGE),
-    ),
-    ToolDeclaration(
-        "conversation_search",
-        "Search the messages of past conversations with this user.",
-        parameters=(QUERY, LIMIT, PAGE),
-    ),
-    ToolDeclaration(
-        "conversation_search_date",
-        "List the messages of past conversations between two dates, oldest first.",
-        parameters=(
-            ToolParameter("start_date", "first day, like 2026-05-01, or a date and time"),
-            ToolParameter("end_date", "last day (it is included), or a date and time"),
-            LIMIT,
-            PAGE,
-        ),
-    ),
-)
-BY_NAME: Mapping[str, ToolDeclaration] = {tool.name: tool for tool in TOOLS}
+
+def declaration_of(method: Callable[..., str]) -> ToolDeclaration:
+    """A method as a tool: its name, its words, and its arguments, each marked by a parameter."""
+    hints = get_type_hints(method, include_extras=True)
+    _, *taken = signature(method).parameters.values()
+    about = " ".join((method.__doc__ or "").split())
+    arguments = tuple(_argument(each, hints[each.name]) for each in taken)
+    return ToolDeclaration(method.__name__.removeprefix("_"), about, arguments)
+
+
+def _argument(taken: Parameter, hint: Any) -> ToolParameter:
+    kind, (marked,) = hint.__origin__, hint.__metadata__
+    kinds = get_args(kind) or (kind,)
+    type = next(name for one, name in _TYPES.items() if one in kinds)
+    required = taken.default is taken.empty
+    made: ToolParameter = replace(marked, name=taken.name, type=type, required=required)
+    return made

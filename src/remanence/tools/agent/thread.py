@@ -1,12 +1,13 @@
-"""The agent's conversation: what is kept of it, how full it is, and what is sent."""
+"""What an agent tells while it answers, and its conversation: what is kept, how full it is."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import dropwhile, groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from remanence.backends.llm.answers import mended
 from remanence.errors import InvalidInput, RemanenceError
@@ -16,11 +17,75 @@ from remanence.model.context import Context
 from remanence.model.memory import Kind
 from remanence.model.ports.language_model import ToolCall
 from remanence.tools.agent.declarations import MAX_ARGUMENTS
-from remanence.tools.agent.events import ToolUse
 from remanence.tools.agent.tools import TRUST
 
 if TYPE_CHECKING:
     from remanence.api.memory import Memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolUse:
+    """A tool that the model called, what it was told, and whether it was done."""
+
+    call: ToolCall
+    result: str
+    done: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """An answer and all that belongs to it.
+
+    `messages` is what was sent last, or offline would have been. `stored` are the ids of what was
+    remembered, the question first. Offline and when the model is stopped, `text` is empty.
+    """
+
+    text: str
+    context: Context
+    messages: tuple[Mapping[str, Any], ...]
+    session_id: str
+    tool_calls: tuple[ToolUse, ...] = ()
+    warnings: tuple[str, ...] = ()
+    stored: tuple[str, ...] = ()
+    offline: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TextPiece:
+    """A piece of the answer, as it comes."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCalled:
+    """The model wants a tool called; it is about to be."""
+
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswered:
+    """A tool was called."""
+
+    use: ToolUse
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """Something the user should know."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The end; always last, and never after an error."""
+
+    answer: Answer
+
+
+Event: TypeAlias = TextPiece | ToolCalled | ToolAnswered | Warned | Done
 
 
 CARRIED = frozenset({"content", "old_content", "new_content"})

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from remanence.backends.llm.answers import mended
 from remanence.errors import Conflict, InvalidInput, NotFound
@@ -16,7 +16,13 @@ from remanence.memories.messages import OF_MEMORY
 from remanence.model.block import Block
 from remanence.model.memory import Kind, MemoryRecord
 from remanence.model.query import MAX_QUERY
-from remanence.tools.agent.declarations import BY_NAME, TOOLS, WrongCall, shown
+from remanence.tools.agent.declarations import (
+    ToolDeclaration,
+    ToolParameter,
+    WrongCall,
+    declaration_of,
+    shown,
+)
 
 if TYPE_CHECKING:
     from remanence.api.memory import Memory
@@ -24,11 +30,29 @@ if TYPE_CHECKING:
 SOURCE = "agent"
 # Below a user's own 1.0: a model mishears, and a text it read may have told it what to write.
 TRUST = 0.7
-USUAL_RESULTS = 5
+USUAL_RESULTS, MOST_RESULTS, MOST_PAGES = 5, 20, 50
 ARCHIVAL = tuple(kind for kind in Kind if kind is not Kind.MESSAGE)
 LOOK_ALIKES = 10
 # What tools told a model, and how it called memory's own, is not worth telling it again.
 SPOKEN = {"and": [{"field.role": {"ne": "tool"}}, {OF_MEMORY: {"exists": False}}]}
+
+Label = Annotated[str, ToolParameter("the block's label, as it stands in core memory")]
+NewLine = Annotated[str, ToolParameter("the line to add")]
+OldText = Annotated[str, ToolParameter("the passage as it stands, letter by letter")]
+NewText = Annotated[str, ToolParameter("what stands there instead; may be empty")]
+Inserted = Annotated[str, ToolParameter("the line to insert")]
+Place = Annotated[
+    int, ToolParameter("the line to insert it before, counted from 0; -1 is the end", -1, 1_000_000)
+]
+Whole = Annotated[str, ToolParameter("all that the block shall hold")]
+Statement = Annotated[str, ToolParameter("the statement to remember")]
+Importance = Annotated[float | None, ToolParameter("0 (trivial) to 1 (vital)", 0, 1)]
+Query = Annotated[str, ToolParameter("what to look for, in plain words or as a question")]
+_LIMIT = f"results per page, 1 to {MOST_RESULTS}; {USUAL_RESULTS} if left out"
+Limit = Annotated[int, ToolParameter(_LIMIT, 1, MOST_RESULTS)]
+Page = Annotated[int, ToolParameter("which page of results; 1 if left out", 1, MOST_PAGES)]
+First = Annotated[str, ToolParameter("first day, like 2026-05-01, or a date and time")]
+Last = Annotated[str, ToolParameter("last day (it is included), or a date and time")]
 
 
 class MemoryTools:
@@ -126,19 +150,25 @@ class MemoryTools:
 
     # -- core memory
 
-    def _core_memory_append(self, label: str, content: str) -> str:
+    def _core_memory_append(self, label: Label, content: NewLine) -> str:
+        """Add a line at the end of a core memory block. Core memory is always before you; keep in
+        it what matters in every conversation."""
         by = self._editing(label)
         return self._edited(self._memory.blocks.append(label, content, **by))
 
-    def _core_memory_replace(self, label: str, old_content: str, new_content: str) -> str:
+    def _core_memory_replace(self, label: Label, old_content: OldText, new_content: NewText) -> str:
+        """Replace a passage of a core memory block, e.g. to correct it. The passage must occur
+        exactly once; with an empty new_content it is removed."""
         by = self._editing(label)
         return self._edited(self._memory.blocks.replace(label, old_content, new_content, **by))
 
-    def _core_memory_insert(self, label: str, content: str, line: int) -> str:
+    def _core_memory_insert(self, label: Label, content: Inserted, line: Place) -> str:
+        """Insert a line into a core memory block at a place of your choice."""
         by = self._editing(label)
         return self._edited(self._memory.blocks.insert(label, content, line=line, **by))
 
-    def _core_memory_rethink(self, label: str, content: str) -> str:
+    def _core_memory_rethink(self, label: Label, content: Whole) -> str:
+        """Rewrite a whole core memory block: reorganise it, or shorten it when it is full."""
         by = self._editing(label)
         seen = self._versions.get(label, 0)
         try:
@@ -174,7 +204,9 @@ class MemoryTools:
 
     # -- archival memory
 
-    def _archival_memory_insert(self, content: str, importance: float | None = None) -> str:
+    def _archival_memory_insert(self, content: Statement, importance: Importance = None) -> str:
+        """Remember a fact for good, outside core memory. Write one self-contained statement with
+        names and dates; do not store what was already found in memory."""
         text = without_fenced(content).strip()
         if not text or self._is_remembered(text):
             return "Already remembered; nothing was added."
@@ -190,7 +222,10 @@ class MemoryTools:
         )
         return "Remembered."
 
-    def _archival_memory_search(self, query: str, limit: int = USUAL_RESULTS, page: int = 1) -> str:
+    def _archival_memory_search(
+        self, query: Query, limit: Limit = USUAL_RESULTS, page: Page = 1
+    ) -> str:
+        """Search long-term memory: facts, events and summaries, not the messages themselves."""
         return self._searched(query, ARCHIVAL, limit, page)
 
     def _is_remembered(self, text: str) -> bool:
@@ -204,12 +239,16 @@ class MemoryTools:
 
     # -- conversations
 
-    def _conversation_search(self, query: str, limit: int = USUAL_RESULTS, page: int = 1) -> str:
+    def _conversation_search(
+        self, query: Query, limit: Limit = USUAL_RESULTS, page: Page = 1
+    ) -> str:
+        """Search the messages of past conversations with this user."""
         return self._searched(query, (Kind.MESSAGE,), limit, page)
 
     def _conversation_search_date(
-        self, start_date: str, end_date: str, limit: int = USUAL_RESULTS, page: int = 1
+        self, start_date: First, end_date: Last, limit: Limit = USUAL_RESULTS, page: Page = 1
     ) -> str:
+        """List the messages of past conversations between two dates, oldest first."""
         since, until = _moment("start_date", start_date), _moment("end_date", end_date, last=True)
         if until <= since:
             raise WrongCall("end_date lies before start_date; swap them.")
@@ -241,6 +280,14 @@ class MemoryTools:
     def _told(self, found: list[tuple[MemoryRecord, str]], limit: int, page: int) -> str:
         self._recalled.update(*(_forms(record) for record, _ in found[:limit]))
         return told_memories(found[:limit], page, more=len(found) > limit)
+
+
+TOOLS: tuple[ToolDeclaration, ...] = tuple(
+    declaration_of(method)
+    for name, method in vars(MemoryTools).items()
+    if name.startswith(("_core_memory", "_archival_memory", "_conversation"))
+)
+BY_NAME: Mapping[str, ToolDeclaration] = {tool.name: tool for tool in TOOLS}
 
 
 def _forms(record: MemoryRecord) -> set[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from remanence.errors import InvalidInput
 from remanence.layers.blocks.blocks import description_of, value_of
-from remanence.layers.blocks.edits import check_fits
+from remanence.layers.blocks.documents import check_fits
 from remanence.layers.snapshots import documents, references
 from remanence.layers.snapshots.section import HEADS, PARTS, SectionPart
 from remanence.layers.snapshots.snapshots import UNREADABLE, snapshot_of
@@ -22,7 +22,7 @@ from remanence.model.session import ttl_of
 from remanence.model.session import value_of as working_value
 from remanence.model.validation import MAX_INTEGER
 from remanence.model.zones import zone_of
-from remanence.tools.transfer.lines import Line, LineType, label, maybe, moment, whole, word
+from remanence.tools.transfer.lines import Line, LineType, word
 
 Value = Mapping[str, Any]
 
@@ -49,12 +49,8 @@ def check_shape(address: Address, value: Value) -> None:
     except UNREADABLE as error:
         raise InvalidInput(
             f"The value of the {address.shelf} {address.name[:60]!r} is not as it should be: "
-            f"{_why(error)}"
+            + (f"{error} is missing." if isinstance(error, KeyError) else str(error)[:200])
         ) from error
-
-
-def _why(error: Exception) -> str:
-    return f"{error} is missing." if isinstance(error, KeyError) else str(error)[:200]
 
 
 def _block(address: Address, value: Value) -> None:
@@ -160,28 +156,10 @@ def _json(what: str, value: Any, most: int) -> Value:
 
 PLACE = ("shelf", "name", "user_id", "agent_id", "session_id")
 DOCUMENT = LineType(
-    name="document",
-    model=Document,
-    own=("address",),
-    beside=PLACE,
-    readers={
-        **dict.fromkeys(("created_at", "updated_at"), moment),
-        "value": _json,
-        "version": whole,
-        "expires_at": maybe(moment),
-    },
+    name="document", model=Document, own=("address",), beside=PLACE, readers={"value": _json}
 )
 EDITION = LineType(
-    name="edition",
-    model=Edition,
-    beside=("shelf", "name"),
-    readers={
-        **dict.fromkeys(("author", "reason"), label),
-        "version": whole,
-        "verb": word,
-        "at": moment,
-        "value": _json,
-    },
+    name="edition", model=Edition, beside=("shelf", "name"), readers={"verb": word, "value": _json}
 )
 
 

@@ -1,11 +1,12 @@
-"""A memory with all that is stored with it, read whole, and digests to compare two by."""
+"""A memory with all that is stored with it, and what a copy does about one that both have."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from enum import Enum, StrEnum
 from functools import cached_property
 from hashlib import blake2b
 from itertools import islice
@@ -13,6 +14,7 @@ from typing import Any
 
 import orjson
 
+from remanence.api.answers import picked
 from remanence.errors import NotFound, StoreBusy
 from remanence.model.embedding import Fingerprint
 from remanence.model.memory import MemoryRecord, Revision
@@ -114,7 +116,8 @@ class EntryReader:
                 for one in self._store.archive.get(self._tenant, [one.id for one in records])
             }
             found |= {one.id: None for one in records if one.id not in now}
-            records = [now[one.id] for one in records if _has_changed(one, now.get(one.id))]
+            there = [one for one in records if one.id in now]
+            records = [now[one.id] for one in there if now[one.id].version != one.version]
             if not records:
                 return {id: entry for id, entry in found.items() if entry is not None}
         raise StoreBusy(
@@ -160,15 +163,8 @@ class EntryReader:
     ) -> dict[str, list[Piece]]:
         found: dict[str, list[Piece]] = defaultdict(list)
         for one in self._store.vectors.pieces(fingerprint, self._partition(user), list(ids)):
-            piece = Piece(
-                part=one.part,
-                passage=one.passage,
-                start=one.start,
-                stop=one.stop,
-                vector=bytes(one.vector),
-                codes=bytes(one.codes),
-            )
-            found[ids[one.key]].append(piece)
+            blobs = {"vector": bytes(one.vector), "codes": bytes(one.codes)}
+            found[ids[one.key]].append(picked(Piece, one, **blobs))
         return found
 
     def _partition(self, user: str | None) -> int:
@@ -176,10 +172,6 @@ class EntryReader:
             (found,) = self._store.recall.partitions(Reach(tenant=self._tenant, user_id=user))
             self._partitions[user] = found
         return self._partitions[user]
-
-
-def _has_changed(read: MemoryRecord, now: MemoryRecord | None) -> bool:
-    return now is not None and now.version != read.version
 
 
 def _place(made_by: Fingerprint, piece: Piece) -> list[Any]:
@@ -192,3 +184,111 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"a {type(value).__name__} has no canonical form")
+
+
+SHOWN = 10
+
+MOST_USES = 1000  # beyond that many at once, a memory is written anew
+
+
+class Why(StrEnum):
+    """In what way the target is not as the source."""
+
+    MISSING = "missing"
+    DIFFERS = "differs"
+    CHANGED = "changed in the target"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that is not alike in both; `id` is its own, a memory's or a document's name."""
+
+    tenant: str
+    what: str  # memory, link, feedback, entity, claim, mention or document
+    id: str
+    why: Why
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """How many there are, and the first of them."""
+
+    count: int = 0
+    first: tuple[Difference, ...] = ()
+
+    def with_one(self, more: Difference) -> Differences:
+        """These and one more."""
+        return self.with_all(Differences(1, (more,)))
+
+    def with_all(self, more: Differences) -> Differences:
+        """These and others."""
+        return Differences(self.count + more.count, (*self.first, *more.first)[:SHOWN])
+
+
+class CopyStep(Enum):
+    """What the copy does about one memory."""
+
+    ADD = "add"
+    PASS = "pass"  # noqa: S105
+    COMPLETE = "complete"
+    REPLACE = "replace"
+    KEEP = "keep"
+
+
+def decide(mine: StoredEntry, theirs: StoredEntry | None, *, overwrite: bool = False) -> CopyStep:
+    """What makes the target's memory as the source's, unless the target's moved on by itself."""
+    if theirs is None:
+        return CopyStep.ADD
+    if mine.digest == theirs.digest:
+        return CopyStep.PASS
+    if _body(mine) == _body(theirs) and _is_ahead_in_the_rest(mine, theirs):
+        return CopyStep.COMPLETE if uses_lacking(mine, theirs) <= MOST_USES else CopyStep.REPLACE
+    if overwrite or _has_moved_on(mine, theirs):
+        return CopyStep.REPLACE
+    return CopyStep.KEEP
+
+
+def _body(entry: StoredEntry) -> list[int]:
+    unused = replace(entry.record, uses=0, used_at=None)
+    return [item_digest("memory", unused.id, unused), *entry.changes()]
+
+
+def _is_ahead_in_the_rest(mine: StoredEntry, theirs: StoredEntry) -> bool:
+    """Whether adding pieces and uses to the target's makes it as the source's."""
+    made = {one.fingerprint for one in mine.pieces}
+    if not all(one.fingerprint in made for one in theirs.pieces):
+        return False
+    ours, used = mine.record, theirs.record
+    if ours.uses == used.uses:
+        return ours.used_at == used.used_at
+    return ours.uses > used.uses and (
+        ours.used_at is not None and (used.used_at is None or used.used_at <= ours.used_at)
+    )
+
+
+def uses_lacking(mine: StoredEntry, theirs: StoredEntry) -> int:
+    """How many uses the source's memory has beyond the target's."""
+    return mine.record.uses - theirs.record.uses
+
+
+def pieces_lacking(mine: StoredEntry, theirs: StoredEntry) -> list[Pieces]:
+    """The pieces that the target does not have, or has otherwise."""
+    there = set(theirs.pieces)
+    return [made for made in mine.pieces if made not in there]
+
+
+def _has_moved_on(mine: StoredEntry, theirs: StoredEntry) -> bool:
+    """Whether the source's memory is the target's with further changes."""
+    if mine.record.version <= theirs.record.version:
+        return False
+    return _body(_as_of(mine, theirs.record)) == _body(theirs)
+
+
+def _as_of(entry: StoredEntry, then: MemoryRecord) -> StoredEntry:
+    """The entry as it was in that version; when it was changed last is taken from the record."""
+    values: dict[str, Any] = {"version": then.version, "updated_at": then.updated_at}
+    later = [one for one in entry.history if one.version > then.version]
+    for revision in reversed(later):
+        values |= revision.before
+    past = tuple(one for one in entry.history if one.version <= then.version)
+    return replace(entry, record=replace(entry.record, **values), history=past)

@@ -8,28 +8,22 @@ from dataclasses import asdict, dataclass
 from typing import Any, BinaryIO
 
 from remanence.api.memory import Memory
-from remanence.api.rendering import dumped
+from remanence.api.values import dumped
 from remanence.errors import NotFound
 from remanence.model import deadline
 from remanence.model.clock import SystemClock
 from remanence.model.document import OF_A_STORE
 from remanence.model.knowledge import Claim, Entity, Mention
 from remanence.model.progress import Progress
+from remanence.tools.transfer import lines
 from remanence.tools.transfer.document_lines import DOCUMENT, EDITION
-from remanence.tools.transfer.lines import (
-    ASSOCIATION,
-    CLAIM,
-    ENTITY,
-    FORMAT,
-    MEMORY,
-    MENTION,
-    REVISION,
-    VERSION,
-    LineType,
-)
 from remanence.version import __version__
 
-_KNOWN: Mapping[type, LineType[Any]] = {Entity: ENTITY, Claim: CLAIM, Mention: MENTION}
+_KNOWN: Mapping[type, lines.LineType[Any]] = {
+    Entity: lines.ENTITY,
+    Claim: lines.CLAIM,
+    Mention: lines.MENTION,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +49,7 @@ def export_memory(memory: Memory, file: BinaryIO, progress: Progress | None = No
     memories = _memories(memory, file, stats.memories, progress)
     associations = 0
     for link in memory.parts.store.links.scan(memory.tenant):
-        _write(file, ASSOCIATION.told(link))
+        _write(file, lines.ASSOCIATION.told(link))
         associations += 1
     known = _knowledge(memory, file)
     done = Exported(
@@ -73,8 +67,8 @@ def export_memory(memory: Memory, file: BinaryIO, progress: Progress | None = No
 
 def _header(memory: Memory, memories: int, associations: int) -> dict[str, Any]:
     return {
-        "type": FORMAT,
-        "version": VERSION,
+        "type": lines.FORMAT,
+        "version": lines.VERSION,
         "remanence": __version__,
         "exported_at": SystemClock().now(),
         "tenant": memory.tenant,
@@ -90,9 +84,9 @@ def _memories(memory: Memory, file: BinaryIO, total: int, progress: Progress | N
             history = memory.history(record.id)[1:]  # the insertion can be told from the record
         except NotFound:  # erased since the scan read it
             continue
-        _write(file, MEMORY.told(record))
+        _write(file, lines.MEMORY.told(record))
         for revision in history:
-            _write(file, REVISION.told(revision, id=record.id))
+            _write(file, lines.REVISION.told(revision, id=record.id))
         done += 1
         if progress:
             progress(done, max(done, total))

@@ -132,10 +132,7 @@ class _Importing:
     """The state of one import; its counts have the names of `Imported`."""
 
     def __init__(
-        self,
-        memory: Memory,
-        progress: Progress | None,
-        admit: Callable[[Line], Line] | None,
+        self, memory: Memory, progress: Progress | None, admit: Callable[[Line], Line] | None
     ) -> None:
         self._memory = memory
         self._store = memory.parts.store

@@ -8,13 +8,22 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, BinaryIO, Generic, NoReturn, TypeAlias, TypeVar
+from datetime import datetime
+from typing import Any, BinaryIO, Generic, NoReturn, TypeAlias, TypeVar, get_type_hints
 
 from remanence.errors import InvalidInput
 from remanence.memories.draft import changes_of
 from remanence.model import validation
 from remanence.model.knowledge import Claim, Entity, Mention, Timespan
-from remanence.model.memory import Association, MemoryRecord, Revision, unit_interval
+from remanence.model.memory import (
+    Association,
+    Kind,
+    MemoryRecord,
+    Metadata,
+    Revision,
+    State,
+    unit_interval,
+)
 from remanence.model.scope import Scope, check_name
 from remanence.version import __version__
 
@@ -92,7 +101,7 @@ def check_header(line: Line) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineType(Generic[T]):
-    """A type of line: whose fields it holds, and who reads each.
+    """A type of line: whose fields it holds, and who reads those whose types do not say it.
 
     A field `type` is called `sort` in the line. It does not hold what is the importer's `own`;
     `beside` the fields it says which record it belongs to.
@@ -104,6 +113,11 @@ class LineType(Generic[T]):
     sort: str = "type"
     own: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        kinds = get_type_hints(self.model)
+        usual = {name: _USUAL[kind] for name, kind in kinds.items() if kind in _USUAL}
+        object.__setattr__(self, "readers", usual | dict(self.readers))
 
     def told(self, one: T, **beside: Any) -> dict[str, Any]:
         """The line of a record."""
@@ -206,61 +220,41 @@ def _when(what: str, value: Any, most: int) -> Timespan:
 
 
 _SCOPE = ("user_id", "agent_id", "session_id")
+# What reads a field whose line type names nobody for it.
+_USUAL: Mapping[Any, Reader] = {
+    bool: _truth,
+    datetime: moment,
+    datetime | None: maybe(moment),
+    float: _share,
+    int: whole,
+    Kind: lambda what, value, most: validation.kind_of(value),
+    Metadata: _metadata,
+    State: lambda what, value, most: validation.state_of(value),
+    str | None: label,
+    Timespan | None: maybe(_when),
+}
+
 
 MEMORY = LineType(
     name="memory",
     model=MemoryRecord,
     own=("tenant",),
-    readers={
-        **dict.fromkeys(_SCOPE, label),
-        **dict.fromkeys(("external_id", "role", "speaker", "source", "actor", "origin"), label),
-        **dict.fromkeys(("happened_at", "created_at", "updated_at"), moment),
-        **dict.fromkeys(("importance", "trust"), _share),
-        **dict.fromkeys(("version", "uses"), whole),
-        "id": _id,
-        "superseded_by": maybe(_id),
-        "text": validation.text_of,
-        "kind": lambda what, value, most: validation.kind_of(value),
-        "state": lambda what, value, most: validation.state_of(value),
-        "used_at": maybe(moment),
-        "pinned": _truth,
-        "metadata": _metadata,
-    },
+    readers={"id": _id, "superseded_by": maybe(_id), "text": validation.text_of},
 )
 REVISION = LineType(
-    name="revision",
-    model=Revision,
-    beside=("id",),
-    readers={
-        **dict.fromkeys(("actor", "reason"), label),
-        "version": whole,
-        "verb": word,
-        "at": moment,
-        "before": _before,
-    },
+    name="revision", model=Revision, beside=("id",), readers={"verb": word, "before": _before}
 )
 ASSOCIATION = LineType(
     name="association",
     model=Association,
     sort="link",
-    readers={
-        **dict.fromkeys(("source", "target"), _id),
-        "link": word,
-        "strength": _share,
-        "created_at": moment,
-    },
+    readers={"source": _id, "target": _id, "link": word},
 )
 ENTITY = LineType(
     name="entity",
     model=Entity,
     sort="sort",
-    readers={
-        **dict.fromkeys(("name", "sort"), _filled),
-        "id": _id,
-        "user_id": _name,
-        "given": _truth,
-        "created_at": moment,
-    },
+    readers={"name": _filled, "sort": _filled, "id": _id, "user_id": _name},
 )
 CLAIM = LineType(
     name="claim",
@@ -271,23 +265,11 @@ CLAIM = LineType(
         **dict.fromkeys(("object", "memory"), maybe(_id)),
         **dict.fromkeys(("predicate", "kind", "origin"), _filled),
         **dict.fromkeys(("value", "text"), _text),
-        **dict.fromkeys(("observed_at", "recorded_at"), moment),
-        **dict.fromkeys(("rested_at", "retired_at"), maybe(moment)),
-        **dict.fromkeys(("confidence", "trust"), _share),
-        **dict.fromkeys(("began", "ended"), maybe(_when)),
         "reason": maybe(_text),
-        "denies": _truth,
-        "metadata": _metadata,
     },
 )
 MENTION = LineType(
-    name="mention",
-    model=Mention,
-    readers={
-        **dict.fromkeys(("entity", "memory"), _id),
-        "happened_at": moment,
-        "session_id": _name,
-    },
+    name="mention", model=Mention, readers={"entity": _id, "memory": _id, "session_id": _name}
 )
 
 

@@ -26,12 +26,13 @@ from remanence.model.ports.store import Documents, Knowledge, Store
 from remanence.model.scope import Reach
 from remanence.model.write import Batch
 from remanence.store.claims import told_again
-from remanence.tools.transfer.decisions import CopyStep, decide
 from remanence.tools.transfer.entries import (
     DIGESTS,
     TRIES,
+    CopyStep,
     EntryReader,
     StoredEntry,
+    decide,
     item_digest,
 )
 

@@ -21,15 +21,16 @@ from remanence.model.ports.store import Store
 from remanence.model.progress import Progress
 from remanence.model.scope import Reach
 from remanence.model.write import Action, Batch, Insert, Pieces, Remove
-from remanence.tools.transfer.decisions import (
+from remanence.tools.transfer.entries import (
+    TRIES,
     CopyStep,
     Difference,
     Differences,
+    StoredEntry,
     Why,
     pieces_lacking,
     uses_lacking,
 )
-from remanence.tools.transfer.entries import TRIES, StoredEntry
 from remanence.tools.transfer.pairs import (
     Known,
     Pair,
@@ -111,46 +112,42 @@ def added(one: CopyCounts, other: CopyCounts) -> CopyCounts:
     return replace(one, **sums, kept=one.kept.with_all(other.kept))
 
 
+@dataclass(slots=True)
 class _TenantCopy:
     """The copy of one tenant."""
 
-    def __init__(
-        self,
-        source: Store,
-        target: Store,
-        tenant: str,
-        overwrite: bool,
-        dry_run: bool,
-        report: Callable[[int], None],
-    ) -> None:
-        self._source = source
-        self._target = target
-        self._tenant = tenant
-        self._pairs = Pairs(source, target, tenant, overwrite)
-        self._dry_run = dry_run
-        self._report = report
-        self._counts: Counter[str] = Counter()
-        self._kept = Differences()
-        self._apart: set[str] = set()  # memories that say something of their own in the target
+    source: Store
+    target: Store
+    tenant: str
+    overwrite: bool
+    dry_run: bool
+    report: Callable[[int], None]
+    counts: Counter[str] = field(default_factory=Counter)
+    kept: Differences = field(default_factory=Differences)
+    apart: set[str] = field(default_factory=set)  # memories that say something of their own there
+
+    @property
+    def pairs(self) -> Pairs:
+        return Pairs(self.source, self.target, self.tenant, self.overwrite)
 
     def run(self) -> CopyCounts:
-        for batch in self._pairs.memories():
+        for batch in self.pairs.memories():
             self._copy(batch)
-            self._report(len(batch))
-        for links in self._pairs.links():
+            self.report(len(batch))
+        for links in self.pairs.links():
             self._copy_links(links)
-        for feedback in self._pairs.feedback():
+        for feedback in self.pairs.feedback():
             self._copy_feedback(feedback)
-        for known in self._pairs.knowledge():
+        for known in self.pairs.knowledge():
             self._copy_knowledge(known)
-        for standing in batches(self._source.documents, self._tenant):
+        for standing in batches(self.source.documents, self.tenant):
             self._copy_documents(standing)
         return self._result()
 
     def _copy(self, batch: Sequence[Pair[StoredEntry]]) -> None:
-        self._counts.update(pair.step.name for pair in batch)
-        self._apart.update(pair.id for pair in self._kept_of(batch))
-        if not self._dry_run:
+        self.counts.update(pair.step.name for pair in batch)
+        self.apart.update(pair.id for pair in self._kept_of(batch))
+        if not self.dry_run:
             self._write(_mine(batch, CopyStep.ADD), _mine(batch, CopyStep.REPLACE))
             self._complete([pair for pair in batch if pair.step is CopyStep.COMPLETE])
 
@@ -161,16 +158,18 @@ class _TenantCopy:
         actions: list[Action] = [Remove(id=entry.record.id) for entry in outdated]
         actions += [_insert(entry) for entry in (*outdated, *new)]
         try:
-            self._target.archive.write(
-                Batch(tenant=self._tenant, at=SystemClock().now(), actions=tuple(actions))
+            self.target.archive.write(
+                Batch(tenant=self.tenant, at=SystemClock().now(), actions=tuple(actions))
             )
         except Conflict as error:
             raise Conflict(
-                f"{error} The target has it under another tenant than {self._tenant!r}; "
+                f"{error} The target has it under another tenant than {self.tenant!r}; "
                 "copy into a database of its own."
             ) from error
         self._put_pieces([(one, one.pieces[1:]) for one in (*outdated, *new)])
-        self._hang_again(links, feedback)
+        put_links(self.target, self.tenant, links)
+        for one in feedback:
+            self._note(one)
 
     def _complete(self, behind: Sequence[Pair[StoredEntry]]) -> None:
         """Add the pieces and uses that the target's memories lack."""
@@ -183,32 +182,25 @@ class _TenantCopy:
             if mine.record.used_at is not None
         ]
         if uses:
-            self._target.archive.note_uses(self._tenant, uses)
+            self.target.archive.note_uses(self.tenant, uses)
 
     def _put_pieces(self, made: Sequence[tuple[StoredEntry, Sequence[Pieces]]]) -> None:
         placed = [
             (place[1], entry.record.text, one)
             for entry, lacking in made
-            if lacking and (place := self._target.recall.key_of(self._tenant, entry.record.id))
+            if lacking and (place := self.target.recall.key_of(self.tenant, entry.record.id))
             for one in lacking
         ]
         if placed:
-            self._target.vectors.put(self._tenant, placed)
+            self.target.vectors.put(self.tenant, placed)
 
     def _hanging_on(self, ids: set[str]) -> tuple[list[Association], list[Feedback]]:
         """What the target itself has on memories that are about to be written anew."""
         if not ids:
             return [], []
-        links = self._target.links.scan(self._tenant)
+        links = self.target.links.scan(self.tenant)
         touching = [link for link in links if link.source in ids or link.target in ids]
-        return touching, [
-            one for one in self._target.archive.feedback(self._tenant) if one.id in ids
-        ]
-
-    def _hang_again(self, links: Sequence[Association], feedback: Sequence[Feedback]) -> None:
-        put_links(self._target, self._tenant, links)
-        for one in feedback:
-            self._note(one)
+        return touching, [one for one in self.target.archive.feedback(self.tenant) if one.id in ids]
 
     def _copy_links(self, batch: Sequence[Pair[Association]]) -> None:
         self._kept_of(batch)
@@ -218,68 +210,68 @@ class _TenantCopy:
 
     def _put_links(self, pairs: Sequence[Pair[Association]]) -> None:
         """Those with an end that was erased meanwhile are left out."""
-        if self._dry_run:
-            self._counts["links"] += len(pairs)
+        if self.dry_run:
+            self.counts["links"] += len(pairs)
             return
         for one, theirs in ((pair.mine, pair.theirs) for pair in pairs):
             if theirs is not None and theirs.created_at != one.created_at:
                 # Put again, a link would keep its earlier time.
-                self._target.links.dissociate(self._tenant, one.source, one.target, one.type)
-        put = put_links(self._target, self._tenant, [pair.mine for pair in pairs])
-        self._counts["links"] += put
+                self.target.links.dissociate(self.tenant, one.source, one.target, one.type)
+        put = put_links(self.target, self.tenant, [pair.mine for pair in pairs])
+        self.counts["links"] += put
 
     def _copy_feedback(self, batch: Sequence[Pair[Feedback]]) -> None:
         for one in _mine(batch, CopyStep.ADD):
-            if self._dry_run or self._note(one):
-                self._counts["feedback"] += 1
+            if self.dry_run or self._note(one):
+                self.counts["feedback"] += 1
 
     def _copy_knowledge(self, batch: Sequence[Pair[Known]]) -> None:
-        batch = [pair for pair in batch if found_in(pair.mine) not in self._apart]
+        batch = [pair for pair in batch if found_in(pair.mine) not in self.apart]
         self._kept_of(batch)
         outdated = _mine(batch, CopyStep.REPLACE)
         self._know([*outdated, *_mine(batch, CopyStep.ADD)], outdated)
 
     def _know(self, some: Sequence[Known], outdated: Sequence[Known]) -> None:
         """What names something that was erased meanwhile is left out."""
-        self._counts["knowledge"] += len(some)
-        if self._dry_run or not some:
+        self.counts["knowledge"] += len(some)
+        if self.dry_run or not some:
             return
         claims = [one for one in outdated if isinstance(one, Claim)]
         if claims:
-            replaced(self._source.knowledge, self._target.knowledge, self._tenant, claims)
+            replaced(self.source.knowledge, self.target.knowledge, self.tenant, claims)
         lost = know_all(
-            self._target.knowledge,
-            self._tenant,
+            self.target.knowledge,
+            self.tenant,
             [one for one in some if isinstance(one, Entity)],
             [one for one in some if isinstance(one, Claim)],
             [one for one in some if isinstance(one, Mention)],
         )
-        self._counts["knowledge"] -= sum(lost)
+        self.counts["knowledge"] -= sum(lost)
 
     def _copy_documents(self, mine: Mapping[Address, Standing]) -> None:
         pairs = self._adopted(mine)
         self._kept_of(pairs)
-        self._counts["documents"] += sum(pair.step in COPIED for pair in pairs)
+        self.counts["documents"] += sum(pair.step in COPIED for pair in pairs)
 
     def _adopted(self, mine: Mapping[Address, Standing]) -> Sequence[Pair[Standing]]:
         """Copy what is to be copied; decided anew when others wrote to the target meanwhile."""
         for _ in range(TRIES):
-            pairs = self._pairs.standing(mine)
-            chosen = [] if self._dry_run else [pair for pair in pairs if pair.step in COPIED]
+            pairs = self.pairs.standing(mine)
+            chosen = [] if self.dry_run else [pair for pair in pairs if pair.step in COPIED]
             versions = {
                 pair.mine[0].address: pair.theirs[0].version if pair.theirs else 0
                 for pair in chosen
             }
             with suppress(Conflict):
                 told = [pair.mine for pair in chosen]
-                self._target.documents.adopt(self._tenant, told, versions)
+                self.target.documents.adopt(self.tenant, told, versions)
                 return pairs
         raise StoreBusy("Others write to the target all the time; copy again.")
 
     def _note(self, one: Feedback) -> bool:
         with suppress(NotFound):
-            self._target.archive.note_feedback(
-                self._tenant, one.id, useful=one.useful, query=one.query, at=one.at
+            self.target.archive.note_feedback(
+                self.tenant, one.id, useful=one.useful, query=one.query, at=one.at
             )
             return True
         return False
@@ -288,18 +280,18 @@ class _TenantCopy:
         """Those that stay as they are in the target, which is told."""
         kept = [pair for pair in batch if pair.step is CopyStep.KEEP]
         for one in kept:
-            told = Difference(self._tenant, one.what, one.id, Why.CHANGED)
-            self._kept = self._kept.with_one(told)
+            told = Difference(self.tenant, one.what, one.id, Why.CHANGED)
+            self.kept = self.kept.with_one(told)
         return kept
 
     def _result(self) -> CopyCounts:
-        counts = self._counts
+        counts = self.counts
         return CopyCounts(
             memories=counts[CopyStep.ADD.name],
             skipped=counts[CopyStep.PASS.name],
             replaced=counts[CopyStep.REPLACE.name] + counts[CopyStep.COMPLETE.name],
             **{what: counts[what] for what in ("links", "feedback", "documents", "knowledge")},
-            kept=self._kept,
+            kept=self.kept,
         )
 
 

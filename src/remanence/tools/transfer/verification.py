@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import chain
 from typing import Any
 
 from remanence.model.ports.store import Store
 from remanence.model.progress import Progress
-from remanence.tools.transfer.decisions import CopyStep, Difference, Differences, Why
-from remanence.tools.transfer.entries import DIGESTS
+from remanence.tools.transfer.entries import DIGESTS, CopyStep, Difference, Differences, Why
 from remanence.tools.transfer.pairs import Pair, Pairs, digest_of, found_in
 from remanence.tools.transfer.store_copy import CopyCounts, added, chosen_of, copy_store, counting
 
@@ -102,15 +100,13 @@ class _TenantComparison:
         self.differences = Differences()
 
     def run(self) -> TenantDigests:
-        for memories in self._pairs.memories():
+        pairs = self._pairs
+        for memories in pairs.memories():
             self._compare(memories)
             self._report(len(memories))
-        pairs = self._pairs
-        rest: Iterable[Sequence[Pair[Any]]] = chain(
-            pairs.links(), pairs.feedback(), pairs.knowledge(), pairs.documents()
-        )
-        for batch in rest:
-            self._compare(batch)
+        for rest in (pairs.links, pairs.feedback, pairs.knowledge, pairs.documents):
+            for batch in rest():
+                self._compare(batch)
         return TenantDigests(self._tenant, *(f"{each % DIGESTS:032x}" for each in self._sums))
 
     def _compare(self, batch: Sequence[Pair[Any]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from os import PathLike
 from pathlib import Path
 
@@ -18,7 +18,14 @@ from remanence.consolidation.learning.lora.examples import (
 )
 from remanence.consolidation.learning.lora.exclusions import outdated
 from remanence.consolidation.learning.lora.files import check_free, folder_of
-from remanence.consolidation.learning.lora.jobs import Finetuned, TuningJob, perform, plan
+from remanence.consolidation.learning.lora.jobs import (
+    Finetuned,
+    TrainingRecipe,
+    TuningJob,
+    perform,
+    plan,
+    steps_for,
+)
 from remanence.consolidation.learning.lora.manifest import (
     AdapterState,
     Registry,
@@ -28,16 +35,15 @@ from remanence.consolidation.learning.lora.manifest import (
     read_manifest,
 )
 from remanence.consolidation.learning.lora.models import find_model, require_libraries
-from remanence.consolidation.learning.lora.trainer import TrainingRecipe, steps_for
-from remanence.consolidation.records import records_of
+from remanence.consolidation.steps import records_of
 from remanence.errors import Conflict, InvalidInput
 from remanence.knowledge.facts.queries import FactQueries
 from remanence.language.english.extraction.name_types import is_first_name
 from remanence.model import validation
 from remanence.model.clock import Clock
-from remanence.model.filter import Compare
+from remanence.model.filter import ACTIVE
 from remanence.model.knowledge import EntityType, Fact
-from remanence.model.memory import MemoryRecord, State
+from remanence.model.memory import MemoryRecord
 from remanence.model.ports.store import Store
 from remanence.model.progress import Progress
 from remanence.model.query import ALL, MAX_LIMIT, check_limit
@@ -45,7 +51,6 @@ from remanence.model.scope import Reach
 
 PARTS = ("facts", "feedback", "memories")
 _YEAR = timedelta(days=365)  # by then everybody is a year older
-_ACTIVE = Compare("state", "eq", State.ACTIVE, field=True)
 
 
 class Tuning:
@@ -229,7 +234,8 @@ class Tuning:
     def _of_facts(self, user_id: str | None) -> list[TrainingExample]:
         found = self._facts.find(limit=MAX_LIMIT, user_id=user_id)
         since = self._clock.now() - _YEAR
-        facts = [one for one in found if one.predicate != "age" or _said(one) > since]
+        told = ((one, one.valid_from or one.recorded_at) for one in found)
+        facts = [one for one, at in told if one.predicate != "age" or at > since]
         sources = self._records([id for one in facts for id in one.sources])
         return from_facts(facts, {one.id: one for one in sources}, self._people(user_id, facts))
 
@@ -255,15 +261,11 @@ class Tuning:
         return (one for one in self._memories(user_id) if one.id not in past)
 
     def _memories(self, user_id: str | None) -> Iterator[MemoryRecord]:
-        found = list(self._store.archive.walk(Reach(tenant=self._tenant, user_id=user_id), _ACTIVE))
+        found = list(self._store.archive.walk(Reach(tenant=self._tenant, user_id=user_id), ACTIVE))
         yield from sorted(found, key=lambda one: one.happened_at)
 
     def _records(self, ids: Iterable[str]) -> list[MemoryRecord]:
         return list(records_of(self._store, self._tenant, ids))
-
-
-def _said(fact: Fact) -> datetime:
-    return fact.valid_from or fact.recorded_at
 
 
 def _overtaken() -> Conflict:

@@ -10,7 +10,7 @@ from typing import Any
 
 from remanence.api.memory import Memory
 from remanence.errors import InvalidInput, StoreBusy
-from remanence.layers.conversation.description import Descriptions
+from remanence.layers.conversation.window import Descriptions
 from remanence.memories.messages import Message
 from remanence.model.clock import SystemClock
 from remanence.model.filter import Compare

@@ -1,28 +1,130 @@
-"""Short paths to what has a longer one: those that everybody tries first, and four of old."""
+"""The routes under /v1, one for each operation of the table; and short paths to some of them."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, fields
+from functools import partial
+from hashlib import sha256
 from typing import Any
 
+import orjson
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 
 from remanence.api.answers import SearchResult
-from remanence.api.bounds import LIMIT, NAME, parameter
-from remanence.api.reading import Misfit, read
-from remanence.api.rendering import encoded
+from remanence.api.parameters import LIMIT, NAME, parameter
 from remanence.api.schema import Schema
-from remanence.api.verb import AnyVerb
-from remanence.api.verbs.table import verb_of
-from remanence.model.memory import Json, MemoryRecord
-from remanence.server.access.caller import Caller, authorise
+from remanence.api.values import Misfit, encoded, read
+from remanence.api.verb import AnyVerb, Holds
+from remanence.api.verbs.table import served, verb_of
+from remanence.errors import Conflict, Forbidden
+from remanence.model.block import Block
+from remanence.model.hit import Hit
+from remanence.model.memory import Json
+from remanence.server.access.caller import Caller, authorise, rule_of
 from remanence.server.authorization import Door
+from remanence.server.idempotency import KeyTaken
+from remanence.server.jobs import Running, Work
+from remanence.server.problems import VersionPassed
 from remanence.server.rest import openapi
-from remanence.server.rest.asking import answer_of, body_of, from_query, key_of
-from remanence.server.rest.openapi import JSON, add_route
-from remanence.server.rest.router import endpoint_of
+from remanence.server.rest.asking import (
+    IF_MATCH,
+    KEY,
+    answer_of,
+    asked,
+    body_of,
+    from_query,
+    key_of,
+)
+from remanence.server.rest.jobs import MEDIA_TYPE, Kept, begun, events, wants_a_job
+from remanence.server.rest.openapi import JSON, Endpoint, add_route
+
+Read = Callable[[AnyVerb, Request], Awaitable[Any]]
+
+
+def add_routes(app: Starlette) -> None:
+    """Give the app a route for every operation that may be called from outside."""
+    for route in served():
+        told = openapi.told_of(route)
+        add_route(app, route.path, endpoint_of(route), methods=[route.method], **told)
+
+
+def endpoint_of(route: AnyVerb, read: Read = asked) -> Endpoint:
+    """What answers at a route: as JSON or, where it is long at work, by a job or as events."""
+    rule = rule_of(route)
+
+    async def endpoint(request: Request) -> Response:
+        state, caller, headers = request.app.state, request.state.caller, request.headers
+        try:
+            authorise(caller, route)
+        except Forbidden:
+            if rule.grave:  # it leaves a trace
+                await state.calls.run(state.door.refused, caller, route)
+            raise
+        wanted = await read(route, request)
+        try:
+            if "prefer" in headers and wants_a_job(request):
+                check = partial(state.door.check, caller, route, wanted)
+                do = partial(_in_a_job, state.door, caller, route, wanted)
+                return await begun(request, Work.of(route), do, check)
+            perform = partial(state.door.perform, caller, route, wanted, as_json=True)
+            if route.reports and MEDIA_TYPE in headers.get("accept", ""):
+                return events(state.calls, perform, request.state.request_id)
+            if KEY in headers and _keeps_answers(route, wanted):
+                key = key_of(request) or ""
+                perform = partial(_once, state.door, caller, route, wanted, key)
+            long = rule.lasts and route.takes_long(wanted)
+            return _response(route, request, await state.calls.run(perform, long=long))
+        except Conflict as error:
+            if IF_MATCH in headers and not isinstance(error, KeyTaken):
+                raise VersionPassed(str(error)) from error
+            raise
+
+    endpoint.__name__ = route.name.replace(".", "_")
+    return endpoint
+
+
+def _keeps_answers(route: AnyVerb, wanted: Any) -> bool:
+    """Whether it is the server that answers a repeated key; else the memory itself does."""
+    return route.writes and not hasattr(wanted, "idempotency_key")
+
+
+def _in_a_job(
+    door: Door, caller: Caller, route: AnyVerb, wanted: Any, job: Running, key: str | None
+) -> Kept:
+    """Do it, and keep the answer where it tells nothing that was just erased."""
+    if key and _keeps_answers(route, wanted):
+        return _once(door, caller, route, wanted, key), False
+    erases = route.erases(door.memory(caller), wanted)
+    answer = door.perform(caller, route, wanted, job.report)
+    if erases and route.holds is not Holds.FIGURES:
+        answer = route.bare(answer) if route.bare else None
+    return None if answer is None else encoded(answer), erases
+
+
+def _once(door: Door, caller: Caller, route: AnyVerb, wanted: Any, key: str) -> bytes:
+    """The same as the first time, if the key has been seen; what erases keeps no answer."""
+    work = partial(door.perform, caller, route, wanted, as_json=True)
+    if door.once is None or route.destructive:
+        return bytes(work())
+    told = route.name.encode() + b"\n" + encoded(wanted)
+    own = sha256(f"{caller.name}\n{key}".encode()).hexdigest()
+    return door.once.run(caller.tenant, own, told, work)
+
+
+def _response(route: AnyVerb, request: Request, body: bytes) -> Response:
+    headers: dict[str, str] = {}
+    if route.response is Block:
+        tag = f'"{orjson.loads(body)["version"]}"'
+        headers = {"etag": tag, "cache-control": "no-cache"}
+        wanted = request.headers.get("if-none-match")
+        known = {one.strip().removeprefix("W/") for one in (wanted or "").split(",")}
+        if openapi.tagged(route) and (tag in known or known == {"*"}):
+            return Response(status_code=304, headers=headers)
+    return Response(body, media_type=JSON, headers=headers)
+
 
 TAG = "In short"
 NESTED = frozenset({"filters"})
@@ -81,11 +183,12 @@ def add_aliases(app: Starlette) -> None:
     add_route(app, _LIST.path, endpoint_of(_LIST, _listing), methods=["GET"], **told)
     told = openapi.told_of(_DELETE) | {"operationId": "erase", "summary": ERASE}
     told["parameters"] = [openapi.ID_IN_PATH]
+    run = openapi.body_schema(openapi.SCHEMAS.request(_RUN.request), example={})
     add_route(app, _DELETE.path, endpoint_of(_DELETE, _erasure), methods=["DELETE"], **told)
     for name, method, endpoint, about, answer, extra in (
         ("store", "POST", _store, "Remember a text", StoredMemory, _store_body()),
         ("retrieve", "GET", _retrieve, "Find the memories that answer a question", Retrieval, None),
-        ("consolidate", "POST", endpoint_of(_RUN, _consolidation), _MERGE, _RUN.response, _body()),
+        ("consolidate", "POST", endpoint_of(_RUN, _consolidation), _MERGE, _RUN.response, run),
         ("stats", "GET", endpoint_of(_STATS, _nothing), _FIGURES, _STATS.response, None),
     ):
         told = openapi.told(f"memory_{name}", about, TAG, answer, body=extra)
@@ -153,22 +256,15 @@ async def _retrieve(request: Request) -> Response:
 
 def _retrieved(door: Door, caller: Caller, wanted: Any) -> tuple[tuple[str, ...], Retrieval]:
     found: SearchResult = door.perform(caller, _SEARCH, wanted)
-    memories = (
-        RetrievedMemory(
-            id=hit.memory.id,
-            content=hit.memory.text,
-            score=hit.relevance,
-            metadata=_metadata(hit.memory),
-        )
-        for hit in found.hits
-    )
-    return found.degraded, Retrieval(memories=tuple(memories))
+    return found.degraded, Retrieval(memories=tuple(map(_in_short, found.hits)))
 
 
-def _metadata(record: MemoryRecord) -> dict[str, Any]:
-    """The caller's own metadata, and what is known of the memory besides."""
-    known = ("kind", "importance", "happened_at", "speaker")
-    return {**{name: getattr(record, name) for name in known}, **record.metadata}
+def _in_short(hit: Hit) -> RetrievedMemory:
+    """A memory with the caller's own metadata, and what is known of it besides."""
+    one = hit.memory
+    known = {name: getattr(one, name) for name in ("kind", "importance", "happened_at", "speaker")}
+    told = {**known, **one.metadata}
+    return RetrievedMemory(id=one.id, content=one.text, score=hit.relevance, metadata=told)
 
 
 def _store_body() -> Schema:
@@ -179,10 +275,6 @@ def _store_body() -> Schema:
     schema["required"] = ["context"]
     example = {"context": "Ana moved to Lisbon", "importance": 0.8}
     return openapi.body_schema(schema, example=example)
-
-
-def _body() -> Schema:
-    return openapi.body_schema(openapi.SCHEMAS.request(_RUN.request), example={})
 
 
 _MERGE, _FIGURES = "Merge what says the same, and summarise", "Show counts, growth and sizes"

@@ -1,15 +1,19 @@
-"""JSON data as the values it stands for: the other way round from `rendering`."""
+"""JSON data as the values it stands for, and values as JSON: times in ISO 8601, enums as text."""
 
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import date, datetime
 from enum import Enum
 from functools import cache
 from pathlib import Path
 from typing import Any, ForwardRef, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from remanence.model.memory import Json
 
 T = TypeVar("T")
 EXACT = 2**53 - 1  # beyond it, two whole numbers of JSON may be one
@@ -218,3 +222,33 @@ _PLAIN: Mapping[Any, Callable[[Any, str], Any]] = {
     type(None): _nothing,
     object: lambda data, where: data,
 }
+
+
+def plain(value: Any) -> Json:
+    """The value as JSON data, as whoever reads the bytes has it."""
+    data: Json = msgspec.json.decode(encoded(value))
+    return data
+
+
+def encoded(value: Any) -> bytes:
+    """The value as the bytes of its JSON; numbers that JSON cannot tell are null."""
+    return _ENCODER.encode(value)
+
+
+def dumped(value: Any) -> str:
+    """The value as JSON on one line."""
+    return encoded(value).decode()
+
+
+def _other(value: Any) -> Any:
+    match value:
+        case Mapping():
+            return dict(value)
+        case Path():
+            return str(value)
+        case Iterable():
+            return list(value)
+    raise TypeError(f"a {type(value).__name__} has no JSON form")
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=_other)
