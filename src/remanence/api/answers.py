@@ -75,8 +75,21 @@ History = listed("History", "Every change, oldest first.", revisions=Revision)
 Similarity = wrapped("Similarity", "The cosine of two texts.", Holds.FIGURES, cosine=float)
 Neighbours = listed("Neighbours", "Linked memories, strongest first.", related=Related)
 FreedSpace = wrapped("FreedSpace", "How much room came free.", Holds.FIGURES, bytes=int)
-Value = wrapped("Value", "A value, as JSON has it.", value=Json)
 TextAnswer = wrapped("TextAnswer", "A text.", text=str)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value(Wrapped):
+    """A value, as JSON has it."""
+
+    value: Json
+
+    @classmethod
+    def of(cls, value: Json, request: Any, memory: MemoryHere) -> Self:
+        return cls(value=value)
+
+    def taken(self) -> Json:
+        return self.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
