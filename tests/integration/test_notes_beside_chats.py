@@ -15,14 +15,14 @@ guitar hammer island jacket kitchen lantern market needle orchard pencil quilt r
 saddle teapot umbrella violin wagon yarn anchor basket copper dairy elbow feather
 gravel honey ink jar knot lemon mirror nettle oven paint rope sail
 timber velvet wheel zipper barn cellar deck fence gate hinge latch mill
-""".split()
+"""
 NOTES = 40
 
 
 def sentences(seed: int, count: int) -> list[str]:
     """Made of one small pool of words, so that they share many."""
     rng = random.Random(seed)
-    return [" ".join(rng.sample(WORDS, 9)) for _ in range(count)]
+    return [" ".join(rng.sample(WORDS.split(), 9)) for _ in range(count)]
 
 
 @pytest.fixture(scope="module", params=["note", "document"])
