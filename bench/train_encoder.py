@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import random
 import time
 from collections.abc import Iterator, Sequence
@@ -42,6 +43,11 @@ LINEAR = (
 )
 
 
+def hush() -> None:
+    """Nothing is told to anybody; the package, which has a longer list, is not needed here."""
+    os.environ.update(HF_HUB_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1", DISABLE_TELEMETRY="1")
+
+
 @dataclass(frozen=True)
 class Recipe:
     """How it is trained."""
@@ -51,6 +57,7 @@ class Recipe:
     rate: float = 5e-4
     basis_rate: float = 3e-4
     drift: float = 20.0  # how much the likenesses of general texts count
+    strength: float = 0.8  # of what was learned, what is kept: less forgets less, and finds more
     seed: int = 0
 
 
@@ -124,29 +131,32 @@ class Adapted(torch.nn.Module):
         noise = torch.randn(rank, linear.in_features) / math.sqrt(linear.in_features)
         self.a = torch.nn.Parameter(noise)
         self.b = torch.nn.Parameter(torch.zeros(linear.out_features, rank))
-        self.on = True
+        self.strength = 1.0
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = x.to(self.linear.weight.dtype)
         plain = self.linear(x)
-        if not self.on:
+        if not self.strength:
             return plain
-        return plain + (x @ self.a.T.to(x.dtype)) @ self.b.T.to(x.dtype) * SCALE
+        change = (x @ self.a.T.to(x.dtype)) @ self.b.T.to(x.dtype)
+        return plain + change * (SCALE * self.strength)
 
 
 class Encoder(torch.nn.Module):
     """The vector of a text and its tokens in the learned basis."""
 
     def __init__(self, folder: Path, rank: int, half: bool) -> None:
+        hush()
         from transformers import BertConfig, BertModel
 
         super().__init__()
         config = BertConfig.from_pretrained(folder)
         self.bert = BertModel(config, add_pooling_layer=False)
-        read = load_file(folder / "small.safetensors")
+        read = load_file(folder / "model.safetensors")
         told = {name.removeprefix("bert."): weight for name, weight in read.items()}
-        words, step = told.pop("words"), told.pop("words.step")
-        told["embeddings.word_embeddings.weight"] = words.float() * step.float()
+        if "words.step" in told:  # words in 8 bits, as they ship, where less has to travel
+            words = told.pop("words").float() * told.pop("words.step")
+            told["embeddings.word_embeddings.weight"] = words
         missing = self.bert.load_state_dict({k: v.float() for k, v in told.items()}, strict=False)
         assert not [k for k in missing.missing_keys if "position_ids" not in k], missing
         self.bert.requires_grad_(False).eval()
@@ -168,10 +178,11 @@ class Encoder(torch.nn.Module):
         vector = functional.normalize((state * real[..., None]).sum(1), dim=-1)
         return vector, functional.normalize(state @ self.basis.to(state.dtype), dim=-1)
 
-    def plainly(self, plain: bool) -> None:
+    def adapt(self, strength: float) -> None:
+        """Add so much of what was learned; nothing of it is the plain model."""
         for module in self.modules():
             if isinstance(module, Adapted):
-                module.on = not plain
+                module.strength = strength
 
 
 class Trainer:
@@ -233,10 +244,10 @@ class Trainer:
     def drift(self, general: Texts, rows: Sequence[int]) -> torch.Tensor:
         """How far the likenesses of these texts are from what the plain model has them."""
         ids, there, _ = general.padded(rows, self.device)
-        self.net.plainly(True)
+        self.net.adapt(0)
         with torch.no_grad():
             plain = self.net(ids, there)[0].float()
-        self.net.plainly(False)
+        self.net.adapt(1)
         tuned = self.net(ids, there)[0].float()
         return ((tuned @ tuned.T - plain @ plain.T) ** 2).mean()
 
@@ -273,11 +284,14 @@ class Trainer:
                 print(f"{told} {time.monotonic() - began:.0f} s", flush=True)
 
     def adapter(self) -> dict[str, torch.Tensor]:
-        kept = {n: p for n, p in self.net.named_parameters() if p.requires_grad}
-        return {
-            name.removeprefix("bert."): p.detach().half().cpu().contiguous()
-            for name, p in kept.items()
-        }
+        """What is added to the weights: `b @ a` for each layer, and the basis of the codes."""
+        kept: dict[str, torch.Tensor] = {}
+        for name, weight in self.net.named_parameters():
+            if weight.requires_grad:
+                part = weight.detach().float().cpu()
+                factor = SCALE * self.recipe.strength if name.endswith(".b") else 1.0
+                kept[name.removeprefix("bert.")] = (part * factor).half().contiguous()
+        return kept
 
     @torch.no_grad()
     def asked(self, talks: Sequence[Talk]) -> dict[str, dict[str, float]]:
@@ -362,6 +376,7 @@ def main() -> None:
     trainer.train(kept, general, given.seconds)
     given.out.mkdir(parents=True, exist_ok=True)
     save_file(trainer.adapter(), target)
+    net.adapt(recipe.strength)
     told: dict[str, Any] = {"recipe": vars(recipe)}
     if given.fold is not None:
         told["left_out"] = trainer.asked([t for t in talks if t.fold == given.fold])
@@ -382,8 +397,8 @@ def _general(folder: Path, trainer: Trainer, model: Path) -> dict[str, Any]:
 
     tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
     found = {}
-    for name, plain in (("plain", True), ("tuned", False)):
-        trainer.net.plainly(plain)
+    for name, strength in (("plain", 0.0), ("tuned", trainer.recipe.strength)):
+        trainer.net.adapt(strength)
         found[name] = score_vectors(lambda texts: trainer.vectors(texts, tokenizer))
     return found
 

@@ -44,7 +44,7 @@ def test_every_setting_is_explained() -> None:
 def test_the_defaults_are_the_seeds() -> None:
     settings = loaded()
     assert settings == Settings()
-    assert (settings.embedder, settings.max_memory_mb) == ("all-MiniLM-L6-v2", 90)
+    assert (settings.embedder, settings.max_memory_mb) == ("all-MiniLM-L6-v2-memory", 90)
     assert (settings.decay, settings.time_weight) == (0.95, 0.1)
     assert (settings.recency_weight, settings.importance_weight) == (0.3, 0.2)
     assert settings.durability == "full"
@@ -272,7 +272,10 @@ def test_an_unknown_setting_names_its_file(tmp_path: Path) -> None:
 def test_what_else_another_system_sets_is_none_of_our_business(tmp_path: Path) -> None:
     (tmp_path / "agent_config.yaml").write_text(SEED_FILE + "llm: {model: x}\ncolour: red\n")
     assert loaded() == Settings(
-        database="storage/memory.db", cache_url="redis://localhost:6379/0", session_ttl_s=86_400
+        database="storage/memory.db",
+        cache_url="redis://localhost:6379/0",
+        session_ttl_s=86_400,
+        embedder="all-MiniLM-L6-v2",
     )
 
 

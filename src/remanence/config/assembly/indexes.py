@@ -12,6 +12,7 @@ from remanence.errors import ConfigError
 from remanence.model.embedding import Fingerprint
 from remanence.model.ports.store import Store
 from remanence.model.ports.vector_index import VectorIndex
+from remanence.model.telemetry import hush
 
 if TYPE_CHECKING:
     from remanence.backends.index.remote import Engine
@@ -100,6 +101,7 @@ def _qdrant(settings: Settings) -> Engine:
 
 
 def _chroma(settings: Settings) -> Engine:
+    hush()
     try:
         from remanence.backends.index.chroma import ChromaEngine
     except ImportError as error:
