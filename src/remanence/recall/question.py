@@ -146,7 +146,7 @@ def as_user(text: str) -> str:
     """The text with "the user" as the user would say it.
 
     >>> as_user("Where does the user's sister live?")
-    "Where does my sister live?"
+    'Where does my sister live?'
     """
     return _USER.sub(lambda found: "my" if found["own"] else "I", text)
 

@@ -270,10 +270,11 @@ class Scene:
         question = self.question
         if question.period is not None or question.recency_cue == "earliest":
             return np.zeros(len(self.rows), np.float32)
-        least = NOW_ALIKE if question.recency_cue == "latest" else ALIKE
+        now = question.recency_cue == "latest"
+        least, near_enough = (NOW_ALIKE, AS_NEAR) if now else (ALIKE, 1.0)
         happened = self.columns.happened[self.rows]
         newer = happened[None] > happened[:, None]
-        near = self.late[None] >= self.late[:, None] * np.float32(AS_NEAR)
+        near = self.late[None] >= self.late[:, None] * np.float32(near_enough)
         alike = np.where(newer & near, self.vectors @ self.vectors.T, 0).max(axis=1, initial=0)
         return figures_of(np.clip((alike - least) / (1 - least) * 2, 0, 1))
 
@@ -298,6 +299,15 @@ class Scene:
     def has(self, flag: int) -> FloatArray:
         """1 where the text has that trait."""
         return figures_of(self.flags & flag != 0)
+
+    @cached_property
+    def answered(self) -> FloatArray:
+        """1 for a question that another person took up: what was asked for stands after it."""
+        after, columns = self.around(1), self.columns
+        nameless = columns.speaker[after] == ALONE
+        other = columns.speaker[after] != columns.speaker[self.rows]
+        person = other & ~(nameless & (columns.role[after] == ROLES["assistant"]))
+        return figures_of((after >= 0) & person & (self.flags & QUESTION != 0))
 
     @cached_property
     def answers(self) -> FloatArray:

@@ -46,6 +46,10 @@ BY_VECTOR = 120
 COMMON = 25
 FEW = 2_000
 MANY = 20_000
+WAITING = (
+    "vectors: some memories wait for theirs and are found by their words alone; `rem reembed` or "
+    "memory.reembed() makes them now"
+)
 # How many more than the limit are looked at for variety.
 VARIETY = 3
 
@@ -110,6 +114,8 @@ class Recall:
                 found = found_in(self.chosen(query, self.rank(query, scenes)), self.ranker)
         people = {s.columns.lexicons.speakers.names[n] for s in scenes for n in s.people}
         told = [*wordings.lost, *(s.degraded for s in scenes if s.degraded), *adapted.troubles]
+        if not wordings.lost and any(scene.bare.any() for scene in scenes):
+            told.append(WAITING)
         return Answer(
             found=found,
             understood=question.understood(sorted(people)),

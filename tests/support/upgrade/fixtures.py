@@ -20,6 +20,7 @@ DATABASE = "memory.db"
 BESIDE = ("", ".erasures", ".index")  # what lies beside a database, by the end of its name
 KEY = "the key of the fixture, of no secret"
 LEVEL = 19
+WAITING = "answer.pending"  # whoever has another encoder makes all vectors anew
 
 
 def pack_database(folder: Path, name: str) -> None:
@@ -83,6 +84,7 @@ class Manifest:
             for call, answer in self.calls
             if tenant is None or (call.exported and call.tenant == tenant)
             for one in differences(answer, call.answer(memory))
+            if not (call.verb == "stats" and one.startswith(WAITING))
         ]
 
     def missed(self, memory: Memory, *, tenant: str | None = None) -> list[str]:

@@ -16,7 +16,7 @@ from remanence.errors import InvalidInput
 from remanence.recall.columns import ALONE as NO_SESSION
 from remanence.recall.query import query_of
 from remanence.recall.scene import Scene
-from remanence.recall.signals import SIGNALS, WORDY, extents_of, measure
+from remanence.recall.signals import SIGNALS, SOLO, WORDY, extents_of, measure
 from remanence.tools.evaluation.datasets import Corpus, Probe, filled
 from remanence.tools.evaluation.logistic import Fitted, fit
 
@@ -26,28 +26,37 @@ WIDE = 50
 # A LongMemEval corpus has one question, a LoCoMo conversation some two hundred.
 DATASET_WEIGHT = {"longmemeval": 10.0, "beam": 2.0}
 # The same turns as if each stood alone, so that the ranker is sane where there is no conversation;
-# and as if some did, as notes beside chats.
-# A third of the questions each, as they add little that is new.
-ALONE, MIXED = " alone", " mixed"
-VARIANT_WEIGHT = {ALONE: 0.6, MIXED: 1.2}
+# as if some did, as notes beside chats; and as if nothing but a few turns around the answers had
+# been said, as in a memory that has just begun. A third of the questions each.
+ALONE, MIXED, SHORT = " alone", " mixed", " short"
+VARIANT_WEIGHT = {ALONE: 0.6, MIXED: 1.2, SHORT: 1.0}
+NEAR = 3
 FOLDS = 4
 # How firmly weights are held to their prior, which is zero for most: the few questions with a
 # date cannot teach that a memory of that time is worth more, nor those that name a thing that
 # what is tied to it is.
-RIDGE = 10.0
-WORDY_RIDGE = 100.0
+RIDGE = 20.0
+WORDY_RIDGE = 40.0
 PRIOR_RIDGE = 10_000.0
 LEFT_OUT = 1e12
 MATCHING = frozenset(
     {
         *("vector", "vector.part", "vector.mean", "vector.feedback", "tokens", "tokens.spread"),
         *("tokens.pair", "tokens.pair.spread", "tokens.pair.place", "words", "words.share"),
+        *("tokens.around", "tokens.before", "tokens.covered", "tokens.rarest", "tokens.place"),
+        *("tokens.speaker", "tokens.pair.speaker", "vector.place", "vector.before"),
         *("around.words", "around.share", "around.session"),
     }
 )
 PRIOR = {"time": 0.5, "time.words": 0.15, "time.said": 0.14}
 # The same for a signal so rare that its scale says nothing: what the full signal is worth.
-WHOLE_PRIOR = {"graph": 1.0, "time.alone": 6.0, "time.outdated": -0.3, "time.outdated.now": -1.2}
+WHOLE_PRIOR = {
+    "graph": 1.0,
+    "form.answered": -1.6,
+    "time.alone": 6.0,
+    "time.outdated": -0.3,
+    "time.outdated.now": -1.2,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,30 +103,39 @@ def samples_of(
 def _samples(
     memory: Memory, corpus: Corpus, probe: Probe, names: Sequence[str]
 ) -> Iterator[Sample]:
-    """The question's pool as it is; some also as if every turn stood alone, or half of them."""
+    """The question's pool as it is, and in one of the variants."""
     query = query_of(
         probe.question, tenant=memory.tenant, clock_now=probe.now, user_id=corpus.name, limit=WIDE
     )
     [scene] = memory.parts.recall.scenes(query)
     keys = scene.columns.key[scene.rows].tolist()
     records = memory.parts.store.recall.records(scene.partition, keys)
-    variants = [("", scene)]
-    variants += [((ALONE, _alone(scene)), (MIXED, _mixed(scene)))[n] for n in _varied(probe)]
-    for variant, seen in variants:
+    ids = np.array([str(records[key].external_id) for key in keys])
+    short = _short(scene, np.isin(ids, list(probe.turns)))
+    variant = ((ALONE, _alone(scene)), (MIXED, _mixed(scene)), (SHORT, short))[_third(probe)]
+    for name, seen in (("", scene), variant):
+        rows = np.isin(scene.rows, seen.rows)
         yield Sample(
-            dataset=corpus.dataset + variant,
+            dataset=corpus.dataset + name,
             corpus=corpus.name,
             probe=probe,
-            ids=tuple(str(records[key].external_id) for key in keys),
-            sessions=tuple(str(records[key].session_id) for key in keys),
+            ids=tuple(ids[rows].tolist()),
+            sessions=tuple(str(records[key].session_id) for key in np.array(keys)[rows].tolist()),
             figures=measure(seen, extents_of([seen]), names),
         )
 
 
-def _varied(probe: Probe) -> list[int]:
-    """Which variant of a question is learned from too, if any."""
-    number = crc32(probe.question.encode()) % 3
-    return [number] if number < 2 else []
+def _third(probe: Probe) -> int:
+    return crc32(probe.question.encode()) % 3
+
+
+def _short(scene: Scene, gold: NDArray[np.bool_]) -> Scene:
+    """The pool as if nothing but a few turns around the answers had been said."""
+    session, rows = scene.columns.session[scene.rows], scene.rows
+    apart = np.abs(rows[:, None] - rows[gold][None]) <= NEAR
+    together = session[:, None] == session[gold][None]
+    near = (apart & together).any(axis=1)
+    return replace(scene, pool=replace(scene.pool, rows=rows[near])) if near.any() else scene
 
 
 def _alone(scene: Scene) -> Scene:
@@ -151,11 +169,11 @@ def train(samples: Sequence[Sample], names: Sequence[str] = SIGNALS) -> Fitted:
 
 
 def _least(fitted: Fitted, names: Sequence[str]) -> list[float]:
-    """The least each matching signal counts, whatever the wordiness; 0 for all others."""
+    """The least each matching signal counts, whatever the wordiness and alone; 0 for others."""
     plain = dict(zip(names, fitted.weight / fitted.scale, strict=True))
     least = []
     for name in names:
-        basic = name.removesuffix(WORDY)
+        basic = name.removesuffix(WORDY).removesuffix(SOLO)
         total = plain[name] if name == basic else plain[basic] + plain[name]
         least.append(float(total) if basic in MATCHING else 0.0)
     return least
