@@ -29,12 +29,12 @@ from support.program import Program
 NOW = datetime(2026, 5, 4, 9, tzinfo=UTC)
 ME, OTHER = "ana", "bruno"
 THINGS = {
-    "Harbour Logistics": "the whale",
-    "Kestrel Analytics": "birdie",
-    "Orchard Health": "the applecart",
-    "Mirabel Ceramics": "mudpie",
-    "Solvane Energy": "sunbeam",
-    "Nordwind Transport": "snowball",
+    "Harbour Logistics": "birdie",
+    "Kestrel Analytics": "mudpie",
+    "Orchard Health": "snowball",
+    "Mirabel Ceramics": "the whale",
+    "Solvane Energy": "the applecart",
+    "Nordwind Transport": "sunbeam",
 }
 TOLD = (
     (

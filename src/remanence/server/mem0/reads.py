@@ -262,6 +262,7 @@ def _records(desk: Mem0Desk, part: UserPart, most: int) -> Iterator[MemoryRecord
 
 TOP_K, THRESHOLD = 10, 0.1
 ANSWERS = 0.35  # what scores less mostly speaks of something else
+NEARLY = 4.0
 SPARE = 10  # asked for beyond what is wanted, in the place of what is not shown
 
 
@@ -304,7 +305,7 @@ def newest_first(hits: Sequence[Hit], followed: Followed) -> list[tuple[Hit, flo
         after = (
             place
             for place, (other, _) in enumerate(placed)
-            if hit.memory.id in followed.get(other.memory.id, ())
+            if hit.memory.id in followed.get(other.memory.id, ()) and _near(hit, other)
         )
         place = next(after, None) if score >= ANSWERS else None
         if place is None:
@@ -312,6 +313,11 @@ def newest_first(hits: Sequence[Hit], followed: Followed) -> list[tuple[Hit, flo
         else:
             placed.insert(place, (hit, placed[place][1]))
     return placed
+
+
+def _near(hit: Hit, other: Hit) -> bool:
+    """Whether a hit answers nearly as well as the other; scores are log-odds."""
+    return other.score - hit.score <= NEARLY
 
 
 def _search_in(body: Body) -> Mem0Search:
