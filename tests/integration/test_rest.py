@@ -373,6 +373,18 @@ class TestErrors:
         for body in ({"text": ""}, {"text": "a", "trust": 2}, {"text": "a", "kind": "mood"}):
             problem(client.post("/v1/memories", json=body), 422, "invalid-input")
 
+    def test_an_empty_list_is_not_one_that_was_left_out(self, client: httpx.Client) -> None:
+        user = {"user_id": "empty lists"}
+        ok(client.post("/v1/memories", json={"text": "It stays.", **user}))
+        for how in ({"erase": True}, {"dry_run": True}, {}):
+            none = {"id": [], **user, **how}
+            problem(client.post("/v1/memories/forget", json=none), 422, "invalid-input")
+        assert ok(client.post("/v1/memories/find", json={"states": [], **user}))["memories"] == []
+        assert ok(client.post("/v1/memories/find", json={"kinds": [], **user}))["memories"] != []
+        assert ok(client.post("/v1/sleep/runs", json={"steps": [], **user}))["runs"] == []
+        assert ok(client.post("/v1/memories/count", json={"states": None, **user}))["count"] == 1
+        assert ok(client.post("/v1/memories/forget", json={"id": None, **user}))["ids"] != []
+
     def test_not_here(self, client: httpx.Client) -> None:
         problem(client.get(f"/v1/memories/{UNKNOWN}"), 404, "not-found")
         problem(client.get("/v1/memories/no-id-at-all"), 404, "not-found")

@@ -173,7 +173,7 @@ def _check_standing(
     caller: Caller, operation: AnyVerb, given: Mapping[str, Any], memory: Memory
 ) -> None:
     if operation.name in ("update", "forget"):
-        ids = given["id"] if isinstance(given["id"], tuple) else (given["id"],)
+        ids = (given["id"],) if isinstance(given["id"], str) else given["id"] or ()
         _check_waiting(caller, operation, given, lambda: map(memory.get, ids))
         if caller.trust < 1:
             _check_touched(caller, given, [memory.get(id) for id in ids])
