@@ -161,6 +161,21 @@ class TestRepeats:
                 made = ok(http.post(f"{server.url}/v1/blocks", json=body, headers=headers))
                 assert made["value"] == tenant
 
+    def test_a_key_that_is_taken_is_named_as_it_was_sent(self, tmp_path: Path) -> None:
+        with serving(Memory(tmp_path / "memory.db")) as server:
+            headers = {"authorization": f"Bearer {server.key()}", **key("order-17")}
+
+            def add(text: str) -> httpx.Response:
+                url = f"{server.url}/v1/memories"
+                return http.post(url, json={"text": text}, headers=headers)
+
+            made = ok(add("once"))
+            taken = problem(add("other"), 409, "conflict")
+            assert taken["detail"].startswith("The key 'order-17' was used for another request")
+            server.memory.forget(made["id"], erase=True)
+            erased = problem(add("once"), 409, "conflict")
+            assert erased["detail"].startswith("What the key 'order-17' wrote was erased")
+
     def test_a_key_must_be_printable(self, client: httpx.Client) -> None:
         for wrong in (b"", b"with space", b"x" * 129, "ü".encode()):
             headers = {b"idempotency-key": wrong}

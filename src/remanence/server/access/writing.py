@@ -10,7 +10,7 @@ from typing import Any
 
 from remanence.api.memory import Memory
 from remanence.api.verb import AnyVerb, Grant
-from remanence.errors import Forbidden, InvalidInput
+from remanence.errors import Conflict, Forbidden, InvalidInput
 from remanence.memories.lineage import check_cut, check_link
 from remanence.memories.writer import MAX_RECEIPT
 from remanence.model.block import block_label
@@ -167,6 +167,12 @@ def _key(given: str, caller: Caller) -> str:
     if caller.name == LOCAL:
         return key
     return sha256(f"{len(caller.name)} {caller.name} {key}".encode()).hexdigest()
+
+
+def naming_own_key(error: Conflict, asked: Any, stored: Any) -> Conflict:
+    """The conflict by the idempotency key that was asked with, where it names the stored one."""
+    own, kept = (getattr(one, "idempotency_key", None) for one in (asked, stored))
+    return error if own == kept else Conflict(str(error).replace(repr(kept), repr(own)))
 
 
 def _check_standing(
