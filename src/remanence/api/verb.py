@@ -280,9 +280,12 @@ class Verb(Terms, Generic[P, R]):
         @wraps(declared)
         def run(layer: Layer[Any], /, *args: Any, **named: Any) -> Any:
             if not named.keys() <= names:  # a service may take them together, by any name
-                wrong = min(named.keys() - names)
-                raise TypeError(f"{self.name}() got an unexpected keyword argument {wrong!r}")
-            return found(layer.service)(*args, **named)
+                self.bound(args, named)
+            try:
+                return found(layer.service)(*args, **named)
+            except TypeError:
+                self.bound(args, named)
+                raise
 
         run.__signature__ = whole  # type: ignore[attr-defined]
         self._run = run
@@ -311,6 +314,13 @@ class Verb(Terms, Generic[P, R]):
         wraps(self.declared)(told)
         told.__signature__ = self._spelled
         return told
+
+    def bound(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of a call by their names; `TypeError` for one that is wrong or missing."""
+        try:
+            return self._spelled.bind(*args, **named).arguments
+        except TypeError as error:
+            raise TypeError(f"Memory.{self.name}() {error}") from None
 
     def of(self, memory: Layer[Any]) -> Callable[P, Any]:
         """It, bound to a memory or to the layer of one."""

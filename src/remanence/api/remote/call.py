@@ -61,7 +61,7 @@ def call_of(verb: AnyVerb, args: tuple[Any, ...], named: Mapping[str, Any]) -> C
         verb = verb_of(verb.short_for)
     if verb.local:
         raise InvalidInput(f"{verb.name} works only where the memory is: {verb.local}.")
-    given = _bound(verb, args, named)
+    given = {name: one for name, one in verb.bound(args, named).items() if one is not UNSET}
     progress = given.pop("progress", None)
     default = given.pop("default", Otherwise.RAISE)
     data = _data(verb, given)
@@ -77,14 +77,6 @@ def _check_shape(kind: type, data: Mapping[str, Json]) -> None:
     for name, value in data.items():
         if isinstance(value, float) and isinstance(getattr(request, name), int):
             raise InvalidInput(f"{name} must be a whole number; got {value!r}.")
-
-
-def _bound(verb: AnyVerb, args: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
-    try:
-        bound = verb.signature.bind(*args, **named).arguments
-    except TypeError as error:
-        raise TypeError(f"{verb.name}() {error}") from None
-    return {name: value for name, value in bound.items() if value is not UNSET}
 
 
 def _data(verb: AnyVerb, given: Mapping[str, Any]) -> dict[str, Json]:
