@@ -122,8 +122,9 @@ bench-speed: model  ## speed and size beside other engines
 requirements: $(STAMP)  ## write the digests anew, after a change of constraints.txt or pyproject.toml
 	$(BIN)/python tools/make_requirements.py
 
-docs: $(STAMP)  ## write the pages that are made: reference, settings, architecture
+docs: $(STAMP)  ## write the pages that are made: reference, commands, settings, architecture
 	$(BIN)/python tools/make_reference.py
+	$(BIN)/python tools/make_commands.py
 	$(BIN)/python tools/make_settings.py
 	$(BIN)/python tools/make_architecture.py
 

@@ -9,6 +9,7 @@ import pytest
 
 from remanence import Memory
 from remanence.api.remote.message import KINDS
+from remanence.api.verb import Grant
 from remanence.server.problems import STATUSES
 from remanence.testing.serving import serving
 
@@ -40,6 +41,11 @@ def test_a_client_of_a_server(run_page: Callable[..., str], tmp_path: Path) -> N
     assert first == "Ana moved to Lisbon in March"
     assert "Ana plays the violin | Her name is Ana." in told
     assert last == "2 of 2"
+
+
+def test_the_page_of_mcp_names_every_scope() -> None:
+    page = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8").partition("## Safety")[2]
+    assert all(f"`{grant}`" in page for grant in Grant)
 
 
 def test_the_page_of_clients_names_every_error() -> None:

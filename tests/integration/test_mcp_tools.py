@@ -308,6 +308,8 @@ def test_the_full_profile_has_a_tool_for_every_route(connect: Connect) -> None:
             "blocks_render", {"template": "{{ 1 }}"}, raise_on_error=False
         )
         assert refused.is_error
+        nothing = {"id": [], "user_id": "ana", "erase": True}
+        assert (await client.call_tool("forget", nothing, raise_on_error=False)).is_error
 
     driven(connect, work, "full")
 

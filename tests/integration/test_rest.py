@@ -161,6 +161,21 @@ class TestRepeats:
                 made = ok(http.post(f"{server.url}/v1/blocks", json=body, headers=headers))
                 assert made["value"] == tenant
 
+    def test_a_key_that_is_taken_is_named_as_it_was_sent(self, tmp_path: Path) -> None:
+        with serving(Memory(tmp_path / "memory.db")) as server:
+            headers = {"authorization": f"Bearer {server.key()}", **key("order-17")}
+
+            def add(text: str) -> httpx.Response:
+                url = f"{server.url}/v1/memories"
+                return http.post(url, json={"text": text}, headers=headers)
+
+            made = ok(add("once"))
+            taken = problem(add("other"), 409, "conflict")
+            assert taken["detail"].startswith("The key 'order-17' was used for another request")
+            server.memory.forget(made["id"], erase=True)
+            erased = problem(add("once"), 409, "conflict")
+            assert erased["detail"].startswith("What the key 'order-17' wrote was erased")
+
     def test_a_key_must_be_printable(self, client: httpx.Client) -> None:
         for wrong in (b"", b"with space", b"x" * 129, "ü".encode()):
             headers = {b"idempotency-key": wrong}
@@ -372,6 +387,18 @@ class TestErrors:
     def test_a_value_that_cannot_be_is_refused(self, client: httpx.Client) -> None:
         for body in ({"text": ""}, {"text": "a", "trust": 2}, {"text": "a", "kind": "mood"}):
             problem(client.post("/v1/memories", json=body), 422, "invalid-input")
+
+    def test_an_empty_list_is_not_one_that_was_left_out(self, client: httpx.Client) -> None:
+        user = {"user_id": "empty lists"}
+        ok(client.post("/v1/memories", json={"text": "It stays.", **user}))
+        for how in ({"erase": True}, {"dry_run": True}, {}):
+            none = {"id": [], **user, **how}
+            problem(client.post("/v1/memories/forget", json=none), 422, "invalid-input")
+        assert ok(client.post("/v1/memories/find", json={"states": [], **user}))["memories"] == []
+        assert ok(client.post("/v1/memories/find", json={"kinds": [], **user}))["memories"] != []
+        assert ok(client.post("/v1/sleep/runs", json={"steps": [], **user}))["runs"] == []
+        assert ok(client.post("/v1/memories/count", json={"states": None, **user}))["count"] == 1
+        assert ok(client.post("/v1/memories/forget", json={"id": None, **user}))["ids"] != []
 
     def test_not_here(self, client: httpx.Client) -> None:
         problem(client.get(f"/v1/memories/{UNKNOWN}"), 404, "not-found")

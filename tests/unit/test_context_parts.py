@@ -207,6 +207,17 @@ def test_lines_are_in_order_of_time_with_each_day_once() -> None:
     ]
 
 
+@pytest.mark.parametrize(("trust", "begins"), [(1.0, "crm: "), (0.7, "- "), (0.3, "- ")])
+def test_a_source_stands_for_a_speaker_only_where_it_is_trusted(trust: float, begins: str) -> None:
+    told = turn(1, "Obey", speaker=None, role=None, source="crm", trust=trust)
+    [entry] = recalled_entries([hit(told)], lambda _: {}, (), 0.0)
+    mark = "[low trust: 0.3] " if trust == 0.3 else ""
+    assert entry.text == f"{mark}{begins}Obey"
+    [shown] = recent_section([told]).entries
+    speaker = "crm: " if trust == 1 else "guest: "
+    assert shown.text == f"{mark}{speaker}Obey"
+
+
 def test_a_neighbour_is_marked() -> None:
     own, before = turn(2, "Yes!"), turn(1, "Do you live in Lisbon?", speaker="Ben")
     [entry] = recalled_entries([hit(own)], lambda _: {own.id: Around(before, None)}, (), 0.0)

@@ -92,5 +92,7 @@ def test_the_reference_is_up_to_date() -> None:
 
 @pytest.mark.slow
 def test_files_made_from_the_code_do_not_lag() -> None:
+    written = (ROOT / "docs/cli.md").read_text(encoding="utf-8")
+    assert _tool("make_commands").page(written) == written, "run `make docs`"
     wanted = _tool("make_settings").page()
     assert (ROOT / "docs/settings.md").read_text(encoding="utf-8") == wanted, "run `make docs`"

@@ -54,9 +54,15 @@ def test_ids_stand_in_the_path_and_the_rest_in_the_body() -> None:
 @pytest.mark.parametrize(
     ("verb", "name"), [("forget", "id"), ("find", "states"), ("sleep.run", "steps")]
 )
-def test_an_empty_list_is_not_sent_as_one_left_out(verb: str, name: str) -> None:
-    with pytest.raises(InvalidInput, match=f"{name} is empty"):
-        asked(verb, **{name: []}, user_id="ana")
+def test_an_empty_list_is_sent_as_one(verb: str, name: str) -> None:
+    assert body(asked(verb, **{name: []}, user_id="ana")) == {name: [], "user_id": "ana"}
+
+
+def test_an_empty_list_is_not_left_out_of_a_query() -> None:
+    with pytest.raises(InvalidInput, match="steps is empty"):
+        asked("sleep.plan", steps=[], user_id="ana")
+    with pytest.raises(InvalidInput, match="relations is empty"):
+        asked("graph.neighbours", "Ana", relations=[])
 
 
 def test_a_query_says_every_kind_of_value() -> None:

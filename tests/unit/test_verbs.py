@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import typing
 from collections.abc import Callable
 from dataclasses import fields
@@ -114,6 +115,20 @@ def test_a_verb_takes_and_gives_what_its_service_does(each: AnyVerb) -> None:
 def test_a_word_that_no_verb_takes_is_refused(tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db") as memory, pytest.raises(TypeError, match="'usr_id'"):
         memory.blocks.get("human", usr_id="alice")  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda memory: memory.add(), "Memory.add() missing a required argument: 'text'"),
+        (lambda memory: memory.add("a", "b"), "Memory.add() too many positional arguments"),
+        (lambda memory: memory.blocks.get(), "Memory.blocks.get() missing a required argument"),
+        (lambda memory: memory.update("a", word=1), "Memory.update() got an unexpected keyword"),
+    ],
+)
+def test_a_wrong_call_names_the_verb_as_callers_know_it(call: Any, told: str) -> None:
+    with Memory(":memory:") as memory, pytest.raises(TypeError, match=f"^{re.escape(told)}"):
+        call(memory)
 
 
 def test_a_change_can_name_every_field_that_changes() -> None:

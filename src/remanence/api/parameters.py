@@ -126,7 +126,7 @@ Steps = Annotated[
         "talks, merge, distil, reflect, forget, erase, compress, learn, upkeep, or consolidate",
         flag="--step",
         bounds=choice(Step),
-        wire=tuple[str, ...],
+        wire=tuple[str, ...] | None,
         argument=False,
     ),
 ]

@@ -20,7 +20,6 @@ from typing import (
     TypeAlias,
     TypeVar,
     get_args,
-    get_origin,
     get_type_hints,
     overload,
 )
@@ -142,7 +141,7 @@ class Says:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """A parameter as it stands in a request; null and an empty list there are `absent` here."""
+    """A parameter as it stands in a request; null there is `absent` here."""
 
     own: str  # its name in Python
     given: Any  # its type there
@@ -172,9 +171,7 @@ class Parameter:
     def of(self, request: Any) -> Any:
         """Its value in a request, as Python has it."""
         value = getattr(request, self.name)
-        if (value is None and self.absent is UNSET) or (value == () and self.absent is None):
-            return self.absent
-        return value
+        return self.absent if value is None else value
 
 
 def never(memory: MemoryHere, request: Any) -> bool:
@@ -283,9 +280,12 @@ class Verb(Terms, Generic[P, R]):
         @wraps(declared)
         def run(layer: Layer[Any], /, *args: Any, **named: Any) -> Any:
             if not named.keys() <= names:  # a service may take them together, by any name
-                wrong = min(named.keys() - names)
-                raise TypeError(f"{self.name}() got an unexpected keyword argument {wrong!r}")
-            return found(layer.service)(*args, **named)
+                self.bound(args, named)
+            try:
+                return found(layer.service)(*args, **named)
+            except TypeError:
+                self.bound(args, named)
+                raise
 
         run.__signature__ = whole  # type: ignore[attr-defined]
         self._run = run
@@ -314,6 +314,13 @@ class Verb(Terms, Generic[P, R]):
         wraps(self.declared)(told)
         told.__signature__ = self._spelled
         return told
+
+    def bound(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of a call by their names; `TypeError` for one that is wrong or missing."""
+        try:
+            return self._spelled.bind(*args, **named).arguments
+        except TypeError as error:
+            raise TypeError(f"Memory.{self.name}() {error}") from None
 
     def of(self, memory: Layer[Any]) -> Callable[P, Any]:
         """It, bound to a memory or to the layer of one."""
@@ -511,21 +518,16 @@ def _parameter(found: inspect.Parameter) -> Parameter | None:
         return None
     kind = says.wire or _on_wire(found.annotation.__origin__)
     default = MISSING if found.default is found.empty else found.default
-    absent = default
-    if default is UNSET:
-        default = None
-    elif default is None and get_origin(kind) is tuple:
-        default = ()
     in_order = found.kind is found.POSITIONAL_OR_KEYWORD
     return Parameter(
         own=found.name,
         given=found.annotation.__origin__,
         name=says.name or found.name,
         kind=kind,
-        default=default,
+        default=None if default is UNSET else default,
         says=says,
         argument=in_order if says.argument is None else says.argument,
-        absent=absent,
+        absent=UNSET if default is UNSET else None,
     )
 
 

@@ -61,7 +61,7 @@ def night(
 
     moment = None if now is None else values.moment("now", now)
     chosen = verb_of("sleep.plan" if dry_run else "sleep.run")
-    request = chosen.request(steps=tuple(steps or ()), user_id=user_id, model=model, now=moment)
+    request = chosen.request(steps=steps or None, user_id=user_id, model=model, now=moment)
     with asked.memory(create=False) as memory, progress(chosen.spelled) as report:
         response = chosen.perform(memory, request, report)
     asked.answer(response, show, chosen.listing)

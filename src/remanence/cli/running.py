@@ -46,7 +46,7 @@ Tools = Annotated[
 Sample = Annotated[bool, typer.Option("--sample", help="load a sample conversation the first time")]
 JSON = "content-type:application/json"
 KEY = " -H 'Authorization: Bearer YOUR-KEY'"
-RETRIEVE = "curl '{url}/memory/retrieve?q={asked}&k=2{whose}'{key}"
+RETRIEVE = "curl '{url}/memory/retrieve?q={asked}&k=1{whose}'{key}"
 STORE = """curl {url}/memory/store{key} -H {json} -d '{{"context": "Ana moved to Lisbon"}}'"""
 SEARCH = """curl {url}/v1/search{key} -H {json} -d '{{"query": "where does Ana live?"}}'"""
 HEAD = "Remanence {version} at {url} ({doing}Ctrl-C stops it). Three things to try:"

@@ -194,7 +194,7 @@ def _shell_type(each: Parameter, hint: Any) -> Any:
 
 
 def _value(each: Parameter, hint: Any, given: Any) -> Any:
-    if given is None and each.default not in (MISSING, ()):
+    if given in (None, []) and each.default not in (MISSING, ()):
         return each.default
     if _holds_objects(hint):
         return objects(each.name, given)

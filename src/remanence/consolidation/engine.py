@@ -124,7 +124,7 @@ class Engine:
         except NotFound:  # the journal is gone: nobody can go on with this
             was = held.account.run
             status = Status.FAILED if was.status is Status.RUNNING else was.status
-            held.end(status, ended_at=was.ended_at or self.desk.clock.now())
+            held.end(status)
             raise
         counts = Counter(held.account.run.counts)
         if isinstance(step, Chore) and ending is Status.UNDONE:

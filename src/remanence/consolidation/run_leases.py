@@ -154,9 +154,9 @@ class HeldRun:
         return told
 
     def end(self, status: Status, **run: Any) -> Account:
-        """The run is over."""
-        now = self._desk.clock.now()
-        changes = {"status": status, "ended_at": now, **run}
+        """The run is over; one that was over before, and is taken back, keeps its own end."""
+        ended_at = self.account.run.ended_at or self._desk.clock.now()
+        changes = {"status": status, "ended_at": ended_at, **run}
         return self.keep(heed=False, run=changes, taking_back=None, cancel=False)
 
     def release(self) -> None:

@@ -34,7 +34,7 @@ from remanence.model.conversation import Window
 from remanence.model.filter import Both, Compare
 from remanence.model.hit import Hits
 from remanence.model.knowledge import Fact, Standing
-from remanence.model.memory import HALF, Kind, MemoryRecord, State, unit_interval
+from remanence.model.memory import GUEST, HALF, Kind, MemoryRecord, State, unit_interval
 from remanence.model.ports.store import Store
 from remanence.model.query import MAX_QUERY
 from remanence.model.scope import Reach
@@ -169,7 +169,7 @@ def _turn(turn: MemoryRecord, place: int) -> PromptEntry:
     return PromptEntry(
         id=turn.id,
         mark=mark,
-        prefix=f"{flat(who(turn) or 'user')}: ",
+        prefix=f"{flat(who(turn) or ('user' if turn.trust == 1 else GUEST))}: ",
         body=flat(turn.text) if mark else body,
         reason="recent turn",
         at=turn.happened_at,

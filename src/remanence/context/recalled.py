@@ -173,8 +173,8 @@ def day_of(day: date) -> str:
 
 
 def who(record: MemoryRecord) -> str | None:
-    """Who said it, or where it comes from."""
-    return record.speaker or record.role or record.source
+    """Who said it, or where it comes from, if that is fully trusted: any name can stand there."""
+    return record.speaker or record.role or (record.source if record.trust == 1 else None)
 
 
 def _together(

@@ -100,7 +100,7 @@ class Run:
 
     @property
     def seconds(self) -> float | None:
-        """How long it took; None while it runs."""
+        """How long it took, without taking it back; None while it runs."""
         return None if self.ended_at is None else (self.ended_at - self.started_at).total_seconds()
 
 

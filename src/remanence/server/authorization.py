@@ -19,7 +19,7 @@ from remanence.api.memory import Memory
 from remanence.api.values import encoded
 from remanence.api.verb import AnyVerb
 from remanence.api.verbs.table import verb_of
-from remanence.errors import Closed, Forbidden, RemanenceError
+from remanence.errors import Closed, Conflict, Forbidden, RemanenceError
 from remanence.model.deadline import Deadline, unlimited, within
 from remanence.model.progress import Progress
 from remanence.server.access.audit import Audit
@@ -33,7 +33,7 @@ from remanence.server.access.caller import (
     told_to,
     trusting,
 )
-from remanence.server.access.writing import Intake, Redact, as_theirs, redacted
+from remanence.server.access.writing import Intake, Redact, as_theirs, naming_own_key, redacted
 from remanence.server.idempotency import Once
 from remanence.server.jobs import Office, Work, both
 
@@ -134,7 +134,8 @@ class Door:
     ) -> Any:
         """Run an operation for a caller: an instance of its `response` or the bytes of that one's
         JSON, or a typed error."""
-        started, failed, rule = time.perf_counter(), None, rule_of(operation)
+        started, rule, asked = time.perf_counter(), rule_of(operation), request
+        failed: BaseException | None = None
         try:
             authorise(caller, operation)
             check_request(operation, request)
@@ -153,6 +154,9 @@ class Door:
                 answer = operation.perform(memory, request, progress)
             answer = told_to(caller, operation, answer)
             return encoded(answer) if as_json else answer
+        except Conflict as error:
+            failed = naming_own_key(error, asked, request)
+            raise failed from None
         except BaseException as error:
             failed = error
             if rule.grave and isinstance(error, Forbidden):

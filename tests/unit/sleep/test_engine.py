@@ -101,6 +101,12 @@ def test_undo_gives_back_what_was(store: Store) -> None:
     assert only(sleep.run("merge")).counts["merge"] == PAIRS  # a new night decides anew
 
 
+def test_undoing_does_not_lengthen_a_run(store: Store) -> None:
+    run = only(sleeper(store).run("merge"))
+    undone = sleeper(store, clock=FixedClock(NOW + HOUR)).undo(run.id)
+    assert (undone.status, undone.ended_at, undone.seconds) == (Status.UNDONE, NOW, 0)
+
+
 def test_undo_leaves_what_somebody_changed_since(store: Store) -> None:
     sleep = sleeper(store)
     run = only(sleep.run("merge"))

@@ -25,8 +25,6 @@ DEEPEST = 32
 # What is kept as it is given: the memory refuses anything in it that JSON does not have.
 VERBATIM = frozenset({"changes", "data", "metadata", "value"})
 _HERE = "cannot be sent to a server; leave it out, or open the memory where it is."
-# Lists that narrow nothing down when they are empty, in this process too.
-ANY_OF_NONE = frozenset({"kinds"})
 
 
 class Otherwise(Enum):
@@ -63,7 +61,7 @@ def call_of(verb: AnyVerb, args: tuple[Any, ...], named: Mapping[str, Any]) -> C
         verb = verb_of(verb.short_for)
     if verb.local:
         raise InvalidInput(f"{verb.name} works only where the memory is: {verb.local}.")
-    given = _bound(verb, args, named)
+    given = {name: one for name, one in verb.bound(args, named).items() if one is not UNSET}
     progress = given.pop("progress", None)
     default = given.pop("default", Otherwise.RAISE)
     data = _data(verb, given)
@@ -81,14 +79,6 @@ def _check_shape(kind: type, data: Mapping[str, Json]) -> None:
             raise InvalidInput(f"{name} must be a whole number; got {value!r}.")
 
 
-def _bound(verb: AnyVerb, args: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
-    try:
-        bound = verb.signature.bind(*args, **named).arguments
-    except TypeError as error:
-        raise TypeError(f"{verb.name}() {error}") from None
-    return {name: value for name, value in bound.items() if value is not UNSET}
-
-
 def _data(verb: AnyVerb, given: Mapping[str, Any]) -> dict[str, Json]:
     known = {one.own: one for one in verb.parameters if one.name in verb.asked}
     data: dict[str, Json] = {}
@@ -100,7 +90,10 @@ def _data(verb: AnyVerb, given: Mapping[str, Any]) -> dict[str, Json]:
             continue
         if value is None and one.absent is UNSET:
             raise InvalidInput(f"{name} cannot be emptied through a server; give it a value.")
-        data |= _told(one, value)
+        told = _told(one, value)
+        if verb.in_query and told.get(name) == []:
+            raise InvalidInput(f"{name} is empty, which a query cannot say; leave out the call.")
+        data |= told
     return data
 
 
@@ -108,21 +101,12 @@ def _told(one: Parameter, value: Any) -> dict[str, Json]:
     """A value as a field of the request."""
     name = one.name
     if any(get_origin(each) is tuple for each in _parts(one.kind)):
-        told = _list(name, value, alone=len(_parts(one.given)) > 1)
-        _check_empty(one, told)
-        return told
+        return _list(name, value, alone=len(_parts(one.given)) > 1)
     if date in _parts(one.given) and isinstance(value, datetime):
         return {name: validation.moment_of(name, value).date().isoformat()}
     if name == "id":  # what is no id at all is simply not there
         return {name: str(value.memory.id if isinstance(value, Hit) else value)}
     return {name: verbatim(name, value) if name in VERBATIM else data_of(name, value)}
-
-
-def _check_empty(one: Parameter, told: Mapping[str, Json]) -> None:
-    if told.get(one.name) == [] and one.absent is None and one.name not in ANY_OF_NONE:
-        raise InvalidInput(
-            f"{one.name} is empty, and a server takes that for left out; leave out the whole call."
-        )
 
 
 def _list(name: str, value: object, *, alone: bool) -> dict[str, Json]:

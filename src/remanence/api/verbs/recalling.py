@@ -37,7 +37,7 @@ Kinds = Annotated[
         "only these kinds: message, episodic, semantic, procedural, reflection or summary",
         flag="--kind",
         bounds=choice(Kind),
-        wire=tuple[str, ...],
+        wire=tuple[str, ...] | None,
     ),
 ]
 States = Annotated[
@@ -46,7 +46,7 @@ States = Annotated[
         "active (when left out), archived, superseded, quarantined or any",
         flag="--state",
         bounds=choice(State, "any"),
-        wire=tuple[str, ...],
+        wire=tuple[str, ...] | None,
     ),
 ]
 Now = Annotated[datetime | None, Says('what "yesterday" or "last May" count from')]

@@ -86,7 +86,9 @@ UpdateMetadata = Annotated[
 UpdateExternalId = Annotated[str | Unset | None, Says("your own id for it", bounds=LABEL)]
 SupersededBy = Annotated[str | Unset | None, Says("the id of the memory that takes its place")]
 PinPinned = Annotated[bool, Says("pin it, or unpin it", argument=False)]
-ForgetId = Annotated[str | Iterable[str] | None, Says("ids of memories", wire=tuple[str, ...])]
+ForgetId = Annotated[
+    str | Iterable[str] | None, Says("ids of memories", wire=tuple[str, ...] | None)
+]
 MaxAgeDays = Annotated[float, Says("older than so many days", bounds={"minimum": 0})]
 PurgeActor = Annotated[
     str | None, Says("what this actor brought in, changed, forgot or edited", bounds=LABEL)
@@ -102,7 +104,7 @@ SetTimezoneUserId = Annotated[str, Says("the user", "-u", bounds=NAME)]
 
 
 def _erases_many(memory: MemoryHere, request: Any) -> bool:
-    return request.erase and not request.dry_run and len(set(request.id)) != 1
+    return request.erase and not request.dry_run and len(set(request.id or ())) != 1
 
 
 class Remembering(Layer[F], group=Group.REMEMBER):
@@ -228,7 +230,7 @@ class Remembering(Layer[F], group=Group.REMEMBER):
         destructive=True,
         erases=_erases_many,
         bare=answers.ids_only,
-        lasts=lambda request: not request.dry_run and not request.id,
+        lasts=lambda request: not request.dry_run and request.id is None,
         example={"user_id": "alice", "filters": {"team": "sales"}, "dry_run": True},
     )
     def forget(

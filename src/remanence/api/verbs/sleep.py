@@ -150,7 +150,7 @@ def _beginning(text: str) -> str:
 
 def _erases(memory: MemoryHere, request: Any) -> bool:
     """A whole night erases what rules archived long ago where the settings say so."""
-    if request.steps:
+    if request.steps is not None:
         return Step.ERASE in request.steps
     return memory.settings.erase_after_days > 0
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from remanence.api.memory import Memory
 from remanence.api.verb import AnyVerb, Grant
-from remanence.errors import Forbidden, InvalidInput
+from remanence.errors import Conflict, Forbidden, InvalidInput
 from remanence.memories.lineage import check_cut, check_link
 from remanence.memories.writer import MAX_RECEIPT
 from remanence.model.block import block_label
@@ -169,11 +169,17 @@ def _key(given: str, caller: Caller) -> str:
     return sha256(f"{len(caller.name)} {caller.name} {key}".encode()).hexdigest()
 
 
+def naming_own_key(error: Conflict, asked: Any, stored: Any) -> Conflict:
+    """The conflict by the idempotency key that was asked with, where it names the stored one."""
+    own, kept = (getattr(one, "idempotency_key", None) for one in (asked, stored))
+    return error if own == kept else Conflict(str(error).replace(repr(kept), repr(own)))
+
+
 def _check_standing(
     caller: Caller, operation: AnyVerb, given: Mapping[str, Any], memory: Memory
 ) -> None:
     if operation.name in ("update", "forget"):
-        ids = given["id"] if isinstance(given["id"], tuple) else (given["id"],)
+        ids = (given["id"],) if isinstance(given["id"], str) else given["id"] or ()
         _check_waiting(caller, operation, given, lambda: map(memory.get, ids))
         if caller.trust < 1:
             _check_touched(caller, given, [memory.get(id) for id in ids])
