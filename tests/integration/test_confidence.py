@@ -1,8 +1,9 @@
-"""Confidence at every face: in the answer, and as a bound."""
+"""Confidence at every face: in the answer, as a bound, in contexts, the proxy and tools."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +15,11 @@ from fastmcp.client.transports import StreamableHttpTransport
 
 from remanence import Memory, RemoteMemory
 from remanence.errors import InvalidInput
+from remanence.model.context import Context
 from remanence.model.hit import Hits
+from remanence.testing.chat_server import ChatServer, says
 from remanence.testing.serving import Served, serving
+from remanence.tools.agent.tools import MemoryTools
 from support import http
 
 TEXTS = (
@@ -37,7 +41,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield running
 
 
-def known(told: Hits) -> float:
+def known(told: Hits | Context) -> float:
     assert told.confidence is not None
     return told.confidence
 
@@ -95,6 +99,8 @@ def test_without_vectors_it_is_not_known_and_bounds_nothing(tmp_path: Path) -> N
 def test_only_a_share_is_a_bound(wrong: Any, memory: Memory) -> None:
     with pytest.raises(InvalidInput, match="min_confidence"):
         memory.search(PLAIN, min_confidence=wrong)
+    with pytest.raises(InvalidInput, match="min_confidence"):
+        memory.context(PLAIN, min_confidence=wrong)
 
 
 def test_the_past_has_one_too(memory: Memory) -> None:
@@ -116,6 +122,19 @@ def test_several_users_have_the_surest(memory: Memory) -> None:
     alone = memory.search(FOREIGN, user_id="ben").confidence
     assert memory.search(FOREIGN, all_users=True).confidence == pytest.approx(alone, abs=0.05)
     memory.forget(user_id="ben", erase=True)
+
+
+def test_a_context_keeps_all_but_the_memories(memory: Memory) -> None:
+    memory.blocks.append("human", "Ana likes tea.", user_id="ana")
+    plain, foreign = (
+        memory.context(question, user_id="ana", min_confidence=SURE)
+        for question in (PLAIN, FOREIGN)
+    )
+    assert TEXTS[0] in plain.text
+    assert "Ana likes tea." in foreign.text
+    assert not foreign.part("recalled").items
+    assert known(foreign) < SURE
+    assert memory.context(FOREIGN, user_id="ana").part("recalled").items
 
 
 def test_over_rest(served: Served) -> None:
@@ -142,3 +161,25 @@ def test_over_mcp(served: Served) -> None:
     answer, words = asyncio.run(asked())
     assert answer["confidence"] > SURE
     assert f"Confidence {answer['confidence']:.2f}." in words
+
+
+def test_tools_of_an_agent_find_nothing_below_it(memory: Memory) -> None:
+    tools = MemoryTools(memory, user_id="ana", min_confidence=SURE)
+    plain, foreign = (
+        tools.call("archival_memory_search", json.dumps({"query": question}))
+        for question in (PLAIN, FOREIGN)
+    )
+    assert TEXTS[0] in plain
+    assert TEXTS[1] not in foreign
+
+
+@pytest.mark.parametrize("least", [0.0, SURE])
+def test_the_proxy_keeps_to_it(least: float, tmp_path: Path) -> None:
+    memory = Memory(tmp_path / "memory.db")
+    memory.add(TEXTS[1], user_id="ana")
+    settings = {"proxy_min_confidence": least}
+    with ChatServer() as upstream, serving(memory, upstream_url=upstream.url, **settings) as server:
+        upstream.then(says("I do not know."))
+        chat = {"model": "m", "user": "ana", "messages": [{"role": "user", "content": FOREIGN}]}
+        answer = http.post(f"{server.url}/v1/chat/completions", json=chat)
+        assert bool(answer.headers["x-memory-ids"]) is (least == 0)

@@ -130,6 +130,7 @@ class Recalling(Layer[F], group=Group.RECALL):
         now: Now = None,
         include_shared: IncludeShared = False,
         min_trust: MinTrust = None,
+        min_confidence: MinConfidence = None,
         recall: Annotated[bool, Says("search the memories too")] = True,
         tokens: CountTokens | None = None,
         **where: Unpack[ScopeArguments],
@@ -141,7 +142,8 @@ class Recalling(Layer[F], group=Group.RECALL):
         Never more than `max_tokens`, counted by `tokens` (an estimate that leans upwards when left
         out). Without a query, the last thing the user said in the session is what is asked. What
         is trusted less than by half is marked, and what is trusted less than `min_trust` (left
-        out, the setting) is as if it were not there.
+        out, the setting) is as if it were not there. Where what a search finds is less probably
+        an answer than `min_confidence`, no memories are recalled; all else stays.
         """
 
     @verb("POST /v1/search/why-not", writes=False)
