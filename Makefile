@@ -97,6 +97,7 @@ wheel: model $(STAMP)  ## build the wheel, with the model in it, into dist/
 
 train: model $(STAMP)  ## learn the ranker's weights anew from DATA
 	$(BIN)/python bench/train_ranker.py --data $(DATA)
+	$(BIN)/python bench/train_confidence.py --data $(DATA)
 
 bench: bench-recall bench-context bench-speed bench-scale  ## measure everything with DATA, and write docs/benchmarks.md
 	$(BIN)/python bench/report.py

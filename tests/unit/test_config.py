@@ -75,6 +75,7 @@ UNLIKE_64 = {
     "sleep_cap": "0.5",
     "merge_alike": "0.5",
     "min_trust": "0.5",
+    "proxy_min_confidence": "0.5",
     "forget_floor": "0.5",
     "forget_importance": "0.5",
     "forget_active_days": "True",

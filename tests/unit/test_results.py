@@ -201,6 +201,7 @@ CHANGES: dict[str, Any] = {
     "known_at": NOW,
     "where": parse_filter({"team": "sales"}),
     "min_score": -1.0,
+    "min_confidence": 0.0,
     "min_trust": 0.5,
     "time_weight": 0.2,
     "diversity": 0.3,
@@ -380,11 +381,18 @@ JUNK: dict[str, Callable[[dict[str, Any]], Any]] = {
     "too deep": lambda saved: b"[" * 100_000,
     "a list": lambda saved: [],
     "null": lambda saved: None,
-    "another format": _top(format=2),
+    "another format": _top(format=1),
     "another key": _top(key="x"),
     "people not names": _top(people=[1]),
     "people not asked for": _top(people=["Mallory"]),
     "people a text": _top(people="Ana"),
+    "no confidence": _top(confidence=None),
+    "confidence a number": _top(confidence=0.5),
+    "confidence too high": _top(confidence=[1.5, {}]),
+    "confidence below zero": _top(confidence=[-0.5, {}]),
+    "confidence a text": _top(confidence=["1", {}]),
+    "confidence of something else": _top(confidence=[0.5, {"<b>": 1.0}]),
+    "confidence of texts": _top(confidence=[0.5, {"vector": "<b>"}]),
     "hits none": _top(hits=None),
     "hits an object": _top(hits={"a": 1}),
     "a hit that is a number": _top(hits=[1]),
@@ -448,6 +456,14 @@ def test_no_junk_is_an_error_or_a_memory_out_of_reach(model: Memory, junk: Any, 
         junk = saved
     cache.plant(junk)
     assert {hit.memory.id for hit in search(query())} <= own
+
+
+def test_planted_hits_must_be_as_sure_as_is_asked(model: Memory, cache: Spy) -> None:
+    search = Searcher(model, cache)
+    right = search(query(min_confidence=0.5))
+    cache.plant(orjson.loads(cache.value) | {"confidence": [0.1, {}]})
+    assert list(search(query(min_confidence=0.5))) == list(right)
+    assert search.searches == 2
 
 
 @pytest.mark.parametrize(

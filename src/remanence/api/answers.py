@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, make_dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, make_dataclass, replace
 from pathlib import Path
 from types import GenericAlias
 from typing import Any, ClassVar, Self, TypeVar
@@ -101,18 +101,36 @@ class MemoryList(Wrapped, listing="memories"):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult(Wrapped, listing="hits"):
-    """Hits, best first; what was read out of the question; parts that could not take part."""
+    """Hits, best first; what was read out of the question; parts that could not take part.
+
+    `confidence` is how probable it is that the first hits answer the question, `confidence_signals`
+    what its log-odds are made of.
+    """
 
     hits: tuple[Hit, ...]
     understood: Understanding
     degraded: tuple[str, ...]
+    confidence: float | None = None
+    confidence_signals: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, value: Hits, request: Any, memory: MemoryHere) -> Self:
-        return cls(hits=tuple(value), understood=value.understood, degraded=value.degraded)
+        return cls(
+            hits=tuple(value),
+            understood=value.understood,
+            degraded=value.degraded,
+            confidence=value.confidence,
+            confidence_signals=value.confidence_signals,
+        )
 
     def taken(self) -> Hits:
-        return Hits(self.hits, understood=self.understood, degraded=self.degraded)
+        return Hits(
+            self.hits,
+            understood=self.understood,
+            degraded=self.degraded,
+            confidence=self.confidence,
+            confidence_signals=self.confidence_signals,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -92,6 +92,10 @@ def _(answer: answers.SearchResult, explain: bool = False) -> None:
         show_hit(rank, hit)
         if explain:
             say(bars(hit.signals, INDENT))
+    if explain:
+        say(bars(answer.confidence_signals, INDENT))
+    if answer.confidence is not None:
+        note(f"Confidence that the first hits answer: {answer.confidence:.2f}.")
     if answer.degraded:
         note(f"Searched without {'; '.join(one.rstrip('.') for one in answer.degraded)}.")
     if not answer.hits:

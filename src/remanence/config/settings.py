@@ -135,6 +135,7 @@ class Settings:
     upstream_url: str = setting("", secret=True)
     upstream_key: str = setting("", secret=True)
     proxy_tokens: int = setting(1_000, within=(50, 1_000_000))
+    proxy_min_confidence: float = setting(0.0, within=(0, 1))
     tools: str = setting("default", among=("default", "graph", "full"))
     log_format: str = setting("text", among=("text", "json"))
     otel_endpoint: str = ""
@@ -346,6 +347,8 @@ HELP: Mapping[str, str] = {
     "`http://127.0.0.1:11434/v1`; empty: no proxy",
     "upstream_key": "the endpoint's API key; empty: the caller's own is not passed on either",
     "proxy_tokens": "so many tokens of memories at most in a proxied chat",
+    "proxy_min_confidence": "no memories in a proxied chat unless it is so probable, 0 to 1, that "
+    "they answer",
     "tools": "which tools MCP shows: default, graph (the reference memory server's nine) or full",
     "log_format": "how the server logs: text or json",
     "otel_endpoint": "where the server sends traces (OTLP over HTTP, with the `otel` extra), e.g. "

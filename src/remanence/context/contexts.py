@@ -231,6 +231,7 @@ class Contexts:
         now: datetime | None = None,
         include_shared: bool = False,
         min_trust: float = 0.0,
+        min_confidence: float | None = None,
         recall: bool = True,
         tokens: CountTokens | None = None,
     ) -> Context:
@@ -238,7 +239,7 @@ class Contexts:
 
         Without a query the last thing the user said in the session is the question. What is trusted
         less than `min_trust` is as if it were not there; what is trusted less than by half is
-        marked.
+        marked. Hits that answer less probably than `min_confidence` are left out.
         """
         budget, prices = checked_budget(max_tokens), Prices(tokens or count_tokens)
         trusted = unit_interval("min_trust", min_trust)
@@ -267,6 +268,7 @@ class Contexts:
         if question is None or not asking:
             return compose(others, prices, budget)
         more = {**scope, "now": now, "include_shared": include_shared, "min_trust": min_trust}
+        more["min_confidence"] = min_confidence
         told = None if now is None else local_moment_of("now", now)
         recalling = Recalling(
             links=self.store.links,

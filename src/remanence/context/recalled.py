@@ -257,7 +257,7 @@ class Recalling:
             context = compose(sections, prices, max_tokens)
             full = context.tokens >= ENOUGH * max_tokens or context.part(RECALLED).left_out
             if full or len(hits) < limit or limit == MAX_LIMIT:
-                return replace(context, degraded=hits.degraded)
+                return replace(context, degraded=hits.degraded, confidence=hits.confidence)
             limit = min(limit * FURTHER, MAX_LIMIT)
 
     def _entries(self, hits: Sequence[Hit]) -> tuple[PromptEntry, ...]:

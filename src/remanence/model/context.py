@@ -42,7 +42,8 @@ class ContextPart:
 class Context:
     """What goes into the prompt, as one text and as chat messages; neither passes the budget.
 
-    `tokens` is what the text takes, `ids` are the memories that are shown.
+    `tokens` is what the text takes, `ids` are the memories that are shown. `confidence` is that of
+    the search for them.
     """
 
     text: str
@@ -52,6 +53,7 @@ class Context:
     max_tokens: int
     ids: tuple[str, ...] = ()
     degraded: tuple[str, ...] = ()
+    confidence: float | None = None
 
     def __str__(self) -> str:
         return self.text

@@ -46,7 +46,8 @@ class Hits(list[Hit]):
     """A list of hits, best first, that also says how it came about.
 
     `degraded` names the parts that could not take part (empty when all did); `understood` is what
-    was read out of the question.
+    was read out of the question. `confidence` is the probability that the first hits answer it,
+    None without vectors; `confidence_signals` add up to its log-odds.
     """
 
     def __init__(
@@ -55,10 +56,14 @@ class Hits(list[Hit]):
         *,
         understood: Understanding | None = None,
         degraded: tuple[str, ...] = (),
+        confidence: float | None = None,
+        confidence_signals: Mapping[str, float] | None = None,
     ) -> None:
         super().__init__(hits)
         self.understood = understood or Understanding()
         self.degraded = degraded
+        self.confidence = confidence
+        self.confidence_signals = dict(confidence_signals or {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

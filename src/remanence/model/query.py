@@ -30,6 +30,7 @@ class Query:
     known_at: datetime | None = None
     where: Filter | None = None
     min_score: float | None = None
+    min_confidence: float | None = None
     min_trust: float = 0.0
     time_weight: float | None = None
     diversity: float = 0.0
@@ -41,6 +42,8 @@ class Query:
             if getattr(self, name) is not None:
                 aware(name, getattr(self, name))
         unit_interval("min_trust", self.min_trust)
+        if self.min_confidence is not None:
+            unit_interval("min_confidence", self.min_confidence)
         unit_interval("diversity", self.diversity)
         if self.time_weight is not None:
             check_weight("time_weight", self.time_weight)

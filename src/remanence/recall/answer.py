@@ -16,11 +16,12 @@ from remanence.model.hit import Hit, Hits, Understanding
 from remanence.model.memory import MemoryRecord
 from remanence.recall.adapter import LEARNED
 from remanence.recall.conditions import ReadPartition
+from remanence.recall.confidence import FAMILIES, UNKNOWN, Confidence
 from remanence.recall.question import Question
 from remanence.recall.ranked import Ranked
 from remanence.recall.ranker import Ranker
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,7 @@ class Answer:
     found: tuple[FoundHit, ...]
     understood: Understanding
     degraded: tuple[str, ...] = ()
+    confidence: Confidence = UNKNOWN
 
 
 def found_in(ranked: Ranked, ranker: Ranker) -> tuple[FoundHit, ...]:
@@ -85,7 +87,13 @@ def memories_of(source: ReadPartition, found: Sequence[FoundHit]) -> dict[int, M
 def hits_of(answer: Answer, records: Mapping[int, MemoryRecord]) -> Hits:
     """The hits: what was found together with the memories that are still there."""
     hits = [_hit(one, records[one.key]) for one in answer.found if one.key in records]
-    return Hits(hits, understood=answer.understood, degraded=answer.degraded)
+    return Hits(
+        hits,
+        understood=answer.understood,
+        degraded=answer.degraded,
+        confidence=answer.confidence.value,
+        confidence_signals=answer.confidence.signals,
+    )
 
 
 def _hit(found: FoundHit, record: MemoryRecord) -> Hit:
@@ -116,24 +124,31 @@ class Saved:
         """The answer, with the key it belongs under."""
         rows = [self._row(one) for one in answer.found]
         people = answer.understood.people
-        return orjson.dumps({"format": FORMAT, "key": key, "people": people, "hits": rows})
+        told = {"format": FORMAT, "key": key, "people": people, "hits": rows}
+        return orjson.dumps({**told, "confidence": [*answer.confidence]})
 
     def read(
         self, value: bytes, key: str, partitions: frozenset[int], question: Question
     ) -> Answer:
         """What `write` made, from these partitions alone; `ValueError` for anything else."""
         match orjson.loads(value):
-            case {"format": form, "key": own, "people": [*people], "hits": [*rows]} if (
-                form == FORMAT and own == key
-            ):
+            case {
+                "format": form,
+                "key": own,
+                "people": [*people],
+                "hits": [*rows],
+                "confidence": [value, {**signals}],
+            } if form == FORMAT and own == key:
                 found = tuple(self._found(row) for row in rows)
+                sure = _confidence(value, signals)
             case _:
                 raise ValueError("not an answer to this")
         if len({one.key for one in found}) < len(found):
             raise ValueError("a memory comes twice")
         if not partitions.issuperset(one.partition for one in found):
             raise ValueError("another partition")
-        return Answer(found=found, understood=question.understood(_named_in(question, people)))
+        understood = question.understood(_named_in(question, people))
+        return Answer(found=found, understood=understood, confidence=sure)
 
     def _row(self, found: FoundHit) -> list[Any]:
         first, second = self._names(len(found.details))
@@ -168,6 +183,16 @@ def _named_in(question: Question, people: Sequence[object]) -> list[str]:
     if len(names) < len(people) or not all(mentions_name(question.text, n) for n in names):
         raise ValueError("people the question does not name")
     return names
+
+
+def _confidence(value: object, signals: Mapping[object, object]) -> Confidence:
+    if not signals.keys() <= FAMILIES:
+        raise ValueError("signals of something else")
+    shares = {str(name): _finite(share) for name, share in signals.items()}
+    told = None if value is None else _finite(value)
+    if told is not None and not 0 <= told <= 1:
+        raise ValueError("not a probability")
+    return Confidence(told, shares)
 
 
 def _whole(value: object) -> int:

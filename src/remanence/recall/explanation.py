@@ -9,6 +9,7 @@ from remanence.model.ports.store import Store
 from remanence.model.query import Query
 from remanence.model.validation import missing
 from remanence.recall.conditions import conditions
+from remanence.recall.confidence import confidence_of
 from remanence.recall.ranked import Ranked
 from remanence.recall.scene import Scene
 from remanence.recall.search import Recall
@@ -60,7 +61,7 @@ def _ranked(recall: Recall, query: Query, key: int) -> WhyNot:
         return _not_in_pool(scenes, key)
     place = keys.index(key)
     returned = recall.chosen(query, ranked).keys()
-    stage, why = _stage(query, ranked, place, key in returned)
+    stage, why = _unsure(query, ranked) or _stage(query, ranked, place, key in returned)
     one = ranked.first(np.array([place]))
     return WhyNot(
         stage=stage,
@@ -69,6 +70,14 @@ def _ranked(recall: Recall, query: Query, key: int) -> WhyNot:
         score=float(ranked.scores[place]),
         signals=one.signals(recall.ranker)[0],
     )
+
+
+def _unsure(query: Query, ranked: Ranked) -> tuple[str, str] | None:
+    sure = confidence_of(ranked)
+    if sure.reaches(query.min_confidence):
+        return None
+    told = f"The confidence {sure.value:.2f} of the whole search is below min_confidence."
+    return "min_confidence", told
 
 
 def _stage(query: Query, ranked: Ranked, place: int, returned: bool) -> tuple[str, str]:

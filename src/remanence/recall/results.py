@@ -119,6 +119,8 @@ class ResultCache:
             return None
         if len(answer.found) > query.limit:
             return None
+        if answer.found and not answer.confidence.reaches(query.min_confidence):
+            return None
         records = memories_of(self.store.recall, answer.found)
         whole = len(records) == len(answer.found)
         if whole and all(_fits(record, query) for record in records.values()):

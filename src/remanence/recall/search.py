@@ -24,6 +24,7 @@ from remanence.recall.answer import Answer, FoundHit, found_in, hits_of, memorie
 from remanence.recall.candidates import POOL, Lures, Pool, choose_pool
 from remanence.recall.columns import Columns
 from remanence.recall.conditions import Mask, PiecesOf, ReadPartition, allowed, microseconds
+from remanence.recall.confidence import NOTHING, confidence_of
 from remanence.recall.evidence import MOST_TOKENS, Evidence, no_evidence, read_evidence, worthiest
 from remanence.recall.freshness import Freshness
 from remanence.recall.lexical import WordScores
@@ -109,9 +110,13 @@ class Recall:
         wordings = Wordings(self.embedder)
         scenes = self._scenes(query, question, wordings, adapted, past)
         found: tuple[FoundHit, ...] = ()
+        sure = NOTHING
         if scenes:
             with computing():
-                found = found_in(self.chosen(query, self.rank(query, scenes)), self.ranker)
+                ranked = self.rank(query, scenes)
+                sure = confidence_of(ranked)
+                if sure.reaches(query.min_confidence):
+                    found = found_in(self.chosen(query, ranked), self.ranker)
         people = {s.columns.lexicons.speakers.names[n] for s in scenes for n in s.people}
         told = [*wordings.lost, *(s.degraded for s in scenes if s.degraded), *adapted.troubles]
         if not wordings.lost and any(scene.bare.any() for scene in scenes):
@@ -120,6 +125,7 @@ class Recall:
             found=found,
             understood=question.understood(sorted(people)),
             degraded=tuple(dict.fromkeys(told)),
+            confidence=sure,
         )
 
     def scenes(self, query: Query, adapted: Adapted | None = None) -> list[Scene]:

@@ -50,6 +50,10 @@ States = Annotated[
     ),
 ]
 Now = Annotated[datetime | None, Says('what "yesterday" or "last May" count from')]
+MinConfidence = Annotated[
+    float | None,
+    Says("no memories unless it is so probable that they answer, 0 to 1", bounds=SHARE),
+]
 TimeWeight = Annotated[
     float | None, Says("how fast recency fades, per day", bounds={"minimum": 0, "maximum": 100})
 ]
@@ -80,6 +84,7 @@ class Searched(Chosen, total=False):
     known_at: Annotated[datetime | None, Says("leave out what was learned later")]
     now: Now
     min_score: Annotated[float | None, Says("leave out hits below this score")]
+    min_confidence: MinConfidence
     min_trust: MinTrust
     time_weight: TimeWeight
 
@@ -108,7 +113,8 @@ class Recalling(Layer[F], group=Group.RECALL):
         asks the memory as it was: without what was learned later, each with the text, state and
         fields of then, which is what conditions are about too. `now` is what "last May" or
         "yesterday" count from. With `min_trust` it is as if nothing that is trusted less had been
-        written; left out, it is what the setting says.
+        written; left out, it is what the setting says. `confidence` in the answer is how probable
+        it is that the first hits answer the question; below `min_confidence` there are none.
         """
 
     @verb(
@@ -124,6 +130,7 @@ class Recalling(Layer[F], group=Group.RECALL):
         now: Now = None,
         include_shared: IncludeShared = False,
         min_trust: MinTrust = None,
+        min_confidence: MinConfidence = None,
         recall: Annotated[bool, Says("search the memories too")] = True,
         tokens: CountTokens | None = None,
         **where: Unpack[ScopeArguments],
@@ -135,7 +142,8 @@ class Recalling(Layer[F], group=Group.RECALL):
         Never more than `max_tokens`, counted by `tokens` (an estimate that leans upwards when left
         out). Without a query, the last thing the user said in the session is what is asked. What
         is trusted less than by half is marked, and what is trusted less than `min_trust` (left
-        out, the setting) is as if it were not there.
+        out, the setting) is as if it were not there. Where what a search finds is less probably
+        an answer than `min_confidence`, no memories are recalled; all else stays.
         """
 
     @verb("POST /v1/search/why-not", writes=False)

@@ -393,7 +393,13 @@ class Conversations:
             **{**asked, "kinds": Kind.MESSAGE, "limit": most, "since": max(start, since or start)},
         )
         hits = [hit for hit in found if hit.memory.id in kept][: asked["limit"]]
-        return Hits(hits, understood=found.understood, degraded=found.degraded)
+        return Hits(
+            hits,
+            understood=found.understood,
+            degraded=found.degraded,
+            confidence=found.confidence,
+            confidence_signals=found.confidence_signals,
+        )
 
     def _message(self, id: str, thread: Thread) -> MemoryRecord:
         found = self._store.archive.get(self._tenant, [validation.id_of(id)])

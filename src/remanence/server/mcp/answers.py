@@ -61,10 +61,14 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """What was found, best first; `degraded` names parts of the search that could not help."""
+    """What was found, best first; `degraded` names parts of the search that could not help.
+
+    `confidence` is how probable it is that the first ones answer the question.
+    """
 
     memories: tuple[Recalled, ...]
     degraded: tuple[str, ...]
+    confidence: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +163,8 @@ def hits(found: Search) -> str:
         return "Nothing found. Try other words, or fewer conditions."
     lines = fenced(Fence.MEMORIES, "\n".join(map(_hit, found.memories)))
     missing = f"\nNot searched now: {', '.join(found.degraded)}." if found.degraded else ""
-    return f"{len(found.memories)} found, best first. {DATA}\n{lines}{missing}"
+    sure = "" if found.confidence is None else f" Confidence {found.confidence:.2f}."
+    return f"{len(found.memories)} found, best first.{sure} {DATA}\n{lines}{missing}"
 
 
 def listed(found: Page) -> str:

@@ -177,7 +177,8 @@ def search_memories(
     whole_of("limit", limit, 1, MOST_HITS)
     found = desk.do("search", query=query, limit=limit, **which)
     shown = tuple(map(answers.recalled, found.hits))
-    return answers.Search(memories=shown, degraded=found.degraded)
+    sure = None if found.confidence is None else round(found.confidence, 4)
+    return answers.Search(memories=shown, degraded=found.degraded, confidence=sure)
 
 
 @tool("find", words=answers.listed)

@@ -49,7 +49,14 @@ class Recalled:
         return told | ({"x-memory-error": self.error} if self.error else {})
 
 
-async def recalled(perform: Perform, chat: Chat, placing: Placing, max_tokens: int) -> Recalled:
+class Room(NamedTuple):
+    """How much memory there may be in a prompt, and how sure it must be to answer."""
+
+    max_tokens: int
+    min_confidence: float | None = None
+
+
+async def recalled(perform: Perform, chat: Chat, placing: Placing, room: Room) -> Recalled:
     """Ask the memory. Whatever is wrong with it, the chat goes on."""
     verb = verb_of("context")
     asked = verb.request(
@@ -57,8 +64,9 @@ async def recalled(perform: Perform, chat: Chat, placing: Placing, max_tokens: i
         user_id=placing.user_id,
         agent_id=placing.agent_id,
         session_id=placing.session_id,
-        max_tokens=max_tokens,
+        max_tokens=room.max_tokens,
         min_trust=placing.min_trust,
+        min_confidence=room.min_confidence,
     )
     try:
         context: Context = await asyncio.wait_for(perform(verb, asked), WAIT_S)

@@ -21,6 +21,7 @@ from remanence.server.proxy.remembered import (
     Perform,
     Placing,
     Recalled,
+    Room,
     allowed_to,
     placed,
     recalled,
@@ -87,8 +88,9 @@ class Proxy:
         if not placing.mode.reads:
             return Recalled()
         await self.keeping.settled(_whose(caller, placing), SETTLE_S)
-        budget = self._settings.proxy_tokens
-        return await recalled(self._performing(caller), chat, placing, budget)
+        settings = self._settings
+        room = Room(settings.proxy_tokens, settings.proxy_min_confidence or None)
+        return await recalled(self._performing(caller), chat, placing, room)
 
     def _over(self, caller: Caller, chat: Chat, placing: Placing, heard: StreamedAnswer) -> None:
         writes = writes_of(chat, heard, placing, self._settings.max_text) if heard.accepted else []

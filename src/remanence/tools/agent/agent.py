@@ -129,7 +129,8 @@ class Agent:
     `model` is any `LanguageModel`; left out, the one that the memory's settings name, and without
     one (or with `offline`) nothing is answered and the answer shows what would have been sent.
     `max_tokens` is the context's budget, `max_answer_tokens` the model's (else its server's own).
-    The model sees nothing that is trusted less than `min_trust` (left out, the memory's setting).
+    The model sees nothing that is trusted less than `min_trust` (left out, the memory's setting),
+    and no memories that answer less probably than `min_confidence`.
     `persona` is written into the persona block if that is empty.
 
     >>> from remanence import Memory
@@ -152,6 +153,7 @@ class Agent:
         tools: bool = True,
         max_steps: int = 8,
         min_trust: float | None = None,
+        min_confidence: float | None = None,
         offline: bool = False,
     ) -> None:
         self._memory = memory
@@ -160,14 +162,12 @@ class Agent:
         self._max_tokens = checked_budget(max_tokens)
         self._max_answer_tokens = max_answer_tokens
         self._max_steps = _checked_steps(max_steps)
-        self._min_trust = min_trust
+        self._least: dict[str, Any] = {"min_trust": min_trust, "min_confidence": min_confidence}
         self._model = None if offline else model or memory.parts.model
         self._thread = AgentThread(memory, self.session_id, user_id, agent_id)
         if persona:
             self._begin_as(persona)
-        self._tools = MemoryTools(
-            memory, **self._scope, session_id=self.session_id, min_trust=min_trust
-        )
+        self._tools = MemoryTools(memory, **self._scope, session_id=self.session_id, **self._least)
         self._with_tools = tools
         self._full = False
 
@@ -212,7 +212,7 @@ class Agent:
             **self._scope,
             session_id=self.session_id,
             max_tokens=self._max_tokens,
-            min_trust=self._min_trust,
+            **self._least,
         )
         visible = [item.id for item in context.part("recent").items]
         self._tools.refresh(visible=visible, recalled=_recalled(context))

@@ -61,6 +61,7 @@ class MemoryTools:
     Make one per conversation and call `refresh` whenever a prompt is made, so that a block which
     somebody else changed meanwhile is not rewritten unseen. A user's tools only read the blocks of
     no user, which all users see, unless `edit_shared`; without a user, those are the agent's own.
+    Searches tell nothing that answers less probably than `min_confidence`.
     """
 
     def __init__(
@@ -73,8 +74,10 @@ class MemoryTools:
         edit_shared: bool = False,
         author: str = SOURCE,
         min_trust: float | None = None,
+        min_confidence: float | None = None,
     ) -> None:
         self._memory = memory
+        self._min_confidence = min_confidence
         self._min_trust = memory.settings.min_trust if min_trust is None else min_trust
         self._scope: dict[str, Any] = {"user_id": user_id, "agent_id": agent_id}
         self._session_id = session_id
@@ -272,6 +275,7 @@ class MemoryTools:
             filters=SPOKEN,
             limit=wanted,
             min_trust=self._min_trust,
+            min_confidence=self._min_confidence,
             **self._scope,
         )
         found = [(hit.memory, hit.passage) for hit in hits if hit.memory.id not in self._visible]

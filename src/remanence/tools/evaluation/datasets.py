@@ -255,7 +255,7 @@ def filled(corpus: Corpus, folder: Path, **settings: Any) -> Iterator[Memory]:
 
     Each corpus has a file of its own in the folder, or on a `database` given a tenant of its own.
     """
-    name = f"{corpus.dataset}-{_digest(corpus)}"
+    name = name_of(corpus)
     if settings.get("database"):
         settings["tenant"] = name
     else:
@@ -266,6 +266,11 @@ def filled(corpus: Corpus, folder: Path, **settings: Any) -> Iterator[Memory]:
             memory.forget(user_id=corpus.name, erase=True)
             _fill(memory, corpus)
         yield memory
+
+
+def name_of(corpus: Corpus) -> str:
+    """What the file of a corpus is called: another one for other turns."""
+    return f"{corpus.dataset}-{_digest(corpus)}"
 
 
 def _fill(memory: Memory, corpus: Corpus) -> None:
