@@ -138,7 +138,7 @@ OTHERWISE: Mapping[str, str] = {
     "consolidation.steps.linked": "ids of memories",
     "consolidation.schedules.claims.jitter_of": "names of a store and a tenant",
     "tools.transfer.chat.imports.import_chat": "transfer.chat.talks.message of each message",
-    "server.mcp.resources.text_at": "an address",
+    "server.mcp.server.text_at": "an address",
     "tools.agent.thread.chat_messages": "puts texts one after the other",
     "tools.agent.tools.told_line": "cut to a thousand characters",
 }

@@ -88,7 +88,9 @@ class Manifest:
         ]
 
     def missed(self, memory: Memory, *, tenant: str | None = None) -> list[str]:
-        """Searches that do not find what they must."""
+        """Searches that do not find what they must, with the vectors of today's encoder."""
+        for name in {one["tenant"] for one in self.searches}:
+            memory.for_tenant(name).reembed()
         return [
             f"{one['arguments']['query']!r} does not find {one['id']}"
             for one in self.searches
