@@ -191,7 +191,7 @@ BASIC: Mapping[str, Callable[[Scene, Extents], FloatArray]] = {
     "time.words": _words_then,
     "time.told": lambda s, e: s.date_match * s.has(TIME),
     "time.said": _says_when,
-    "time.alone": lambda s, e: s.in_time,
+    "time.only": lambda s, e: s.in_time,
     "time.outdated": lambda s, e: s.outdated,
     "time.outdated.now": lambda s, e: _when(s.question.recency_cue == "latest", s.outdated),
 }
