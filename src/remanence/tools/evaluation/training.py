@@ -49,7 +49,7 @@ MATCHING = frozenset(
     }
 )
 PRIOR = {"time": 0.5, "time.words": 0.15, "time.said": 0.14}
-# What the questions with known answers cannot teach: there, the older statement counts as found too.
+# What known answers cannot teach: there, the older statement counts as found too.
 SET = frozenset({"time.only", "time.outdated", "time.outdated.now"})
 # The same for a signal so rare that its scale says nothing: what the full signal is worth.
 WHOLE_PRIOR = {
