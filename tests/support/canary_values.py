@@ -175,6 +175,7 @@ FIELDS: Mapping[str, Maker] = {
     "min_importance": _SHARE,
     "trust": _SHARE,
     "min_trust": _of(0.0, 0.5),
+    "min_confidence": _of(0.0),
     "confidence": _SHARE,
     "strength": _SHARE,
     "diversity": _SHARE,

@@ -105,8 +105,8 @@ def _field(name: str, kind: Any, bounds: Mapping[str, Any]) -> Values:
         found = OWN[name]
     elif name in LISTS and "Mapping" in str(kind):
         return st.lists(LISTS[name], max_size=2).map(tuple)
-    elif "enum" in bounds and kind == tuple[str, ...]:
-        return st.lists(st.sampled_from(bounds["enum"]), max_size=2).map(tuple)
+    elif "enum" in bounds and tuple[str, ...] in options:
+        found = st.lists(st.sampled_from(bounds["enum"]), max_size=2).map(tuple)
     else:
         bound = _bound(options, bounds)
         if bound is None:

@@ -212,7 +212,10 @@ def _prior(names: Sequence[str], figures: NDArray[np.float32]) -> NDArray[np.flo
 
 def _whole(name: str, column: NDArray[np.float32]) -> float:
     """A whole signal's worth, on the scale of its column; one that is never seen has none."""
-    return WHOLE_PRIOR.get(name, 0.0) * (float(np.nanstd(column)) or 1.0)
+    if name not in WHOLE_PRIOR:
+        return 0.0
+    known = column[~np.isnan(column)]
+    return WHOLE_PRIOR[name] * (float(known.std()) if known.any() else 1.0)
 
 
 def _usable(samples: Sequence[Sample]) -> list[Sample]:
