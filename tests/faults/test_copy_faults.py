@@ -10,11 +10,13 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
+from time import sleep
+from typing import TypeVar
 
 import apsw
 import pytest
 
-from remanence.errors import RemanenceError, StoreCorrupt, StoreError, StoreFull
+from remanence.errors import RemanenceError, StoreBusy, StoreCorrupt, StoreError, StoreFull
 from remanence.model.ports.store import Store
 from remanence.testing.store_suites.making import add, healthy, memory, revise
 from remanence.tools.transfer import entries
@@ -24,6 +26,7 @@ from support.copies import everything, fill
 from support.kills import Kills
 from support.places import opened
 
+T = TypeVar("T")
 KILLS = 10
 BATCH = 20
 
@@ -78,9 +81,18 @@ def test_a_copy_killed_anywhere_goes_on(source: Path, place: Callable[[], str]) 
             _resumed(store, url, whole)
 
 
+def once_let_go(copy: Callable[[], T]) -> T:
+    """The copy, as soon as the server has noticed that who was killed is gone."""
+    while True:
+        try:
+            return copy()
+        except StoreBusy:
+            sleep(0.05)
+
+
 def _resumed(store: Store, place: str, whole: object) -> None:
     with closing(opened(place)) as target:
-        copied, found = copy_and_verify(store, target)
+        copied, found = once_let_go(lambda: copy_and_verify(store, target))
         assert found.differences.count == 0
         assert everything(target) == whole
         assert healthy(target)
