@@ -163,14 +163,14 @@ SHORT = {"steps": 6, "batch": 1, "checkpoint_every": 2, "device": "cpu"}
 CHILD = """
 import json, sys
 from remanence.knowledge.facts.queries import FactQueries
-from remanence.consolidation.learning.lora.examples import Example
+from remanence.consolidation.learning.lora.examples import TrainingExample
 from support.lora import finetune
 told, base, out, short = json.loads(sys.argv[1])
 def wait(done, total):
     if done == 5:
         print("five", flush=True)
         sys.stdin.read()
-finetune([Example(**one) for one in told], base=base, out=out, progress=wait, **short)
+finetune([TrainingExample(**one) for one in told], base=base, out=out, progress=wait, **short)
 """
 
 
