@@ -14,6 +14,7 @@ from remanence.language.tokens import count_tokens
 from remanence.layers.conversation import Conversations
 from remanence.layers.conversation.derivation import SummaryDerivation, drafted
 from remanence.layers.conversation.summaries import MOST, telling, within
+from remanence.layers.conversation.thread import Thread
 from remanence.memories.lineage import SOURCES
 from remanence.memories.messages import OF_MEMORY
 from remanence.memories.writer import Writer
@@ -280,3 +281,19 @@ def test_a_conversation_of_tools_alone_has_nothing_to_tell() -> None:
         assert talk.verbs.summarise("s") is not None
         assert len(talk.summaries("conversation")) == 1
         assert talk.verbs.summary("s") == ""
+
+
+def test_what_others_say_between_two_counts_makes_no_level_of_trust(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with talking() as talk:
+        talk.say(3)
+        count = talk.store.archive.count
+
+        def beside_others(*asked: Any) -> int:
+            found = count(*asked)
+            add(talk.store, memory("We go.", kind=Kind.MESSAGE, session_id="s"))
+            return found
+
+        monkeypatch.setattr(talk.store.archive, "count", beside_others)
+        assert Thread(talk.store, REACH).levels() == [1.0]

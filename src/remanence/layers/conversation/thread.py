@@ -90,15 +90,21 @@ class Thread:
         return found
 
     def levels(self, since: datetime | None = None, until: datetime | None = None) -> list[float]:
-        """The levels of trust at which something was said, the highest first."""
+        """The levels of trust at which something was said, the highest first.
+
+        Each is counted by itself: between two counts others may write at another level.
+        """
         found: list[float] = []
-        total, before = self.count(since, until), 0
+        left = self.count(since, until)
+        of_level = self.above(0)
         for level in LEVELS:
-            if before == total or level < self.reach.min_trust:
+            if left <= 0 or level < self.reach.min_trust:
                 break
-            count = self.above(level).count(since, until)
-            found += [level] if count > before else []
-            before = count
+            of_level.reach = replace(self.reach, min_trust=level)
+            count = of_level.count(since, until)
+            found += [level] if count else []
+            left -= count
+            of_level._said = (Compare("trust", "lt", level, field=True),)
         return found
 
     def newest(self, limit: int, until: datetime | None = None) -> list[MemoryRecord]:
