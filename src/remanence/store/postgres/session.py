@@ -145,16 +145,21 @@ class Session(core.Session):
         """Hold every place, also those that are new, until the end; note what stands at them.
 
         Who reserves a new place first has it; another waits and then finds what was put there.
+        Where a document was discarded while it was waited for, every place is let go first: who
+        waited with some in hand could keep the others from ever coming to an end.
         """
-        missing = set(wanted)
-        others = set(shelves.held) - missing
-        while missing or others:
-            if missing:
-                self.run("reserve_places", **_reserved(missing))
-            for row in self.rows("lock_places", places=_marks(missing | others)):
-                shelves.found(row)
-            # A document that was discarded while it was waited for is reserved anew.
-            missing, others = {place for place in missing if shelves.held[place].key is None}, set()
+        places, rows = set(shelves.held), list[Row]()
+        if places:
+            self.run("mark_places")
+        while places:
+            if wanted:
+                self.run("reserve_places", **_reserved(wanted))
+            rows = self.rows("lock_places", places=_marks(places))
+            if places.intersection(wanted) <= {row[1:6] for row in rows}:
+                break
+            self.run("let_go_of_places")
+        for row in rows:
+            shelves.found(row)
 
     def put_places(self, every: Iterable[HeldDocument]) -> None:
         """Write what was decided."""

@@ -5,6 +5,12 @@ d.updated_at, d.expires_at, d.value, d.digest
 -- name: documents_at
 SELECT {document} FROM documents AS d WHERE d.tenant = %(tenant)s AND d.place = ANY(%(places)s)
 
+-- name: mark_places
+SAVEPOINT places
+
+-- name: let_go_of_places
+ROLLBACK TO SAVEPOINT places
+
 -- name: reserve_places
 INSERT INTO documents (
     tenant, place, shelf, user_id, session_id, agent_id, name,
