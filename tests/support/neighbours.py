@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import threading
 import time
 from collections import Counter
@@ -19,10 +20,19 @@ from remanence.model.clock import SystemClock
 from remanence.server.access.keys import Keys
 from remanence.testing.patience import HANG_S
 from support import http
+from support.program import Program
 from support.server_process import ServerProcess
 
 KEPT = 300  # memories of the one who asks as always
 SCOPES = ("read", "write")
+_SHOUTING = """
+import json, sys
+from support.neighbours import shout
+url, key, lines, size = sys.argv[1:]
+print("begun", flush=True)
+seen = shout(url, key, int(lines), int(size), sys.stdin.readline)
+print(json.dumps([seen.seconds, seen.answers]), flush=True)
+"""
 _CITIES = ("Lisbon", "Oslo", "Quito", "Hanoi", "Dakar", "Turin", "Perth", "Cusco")
 _THINGS = ("violin", "kayak", "sourdough", "chess", "pottery", "tango", "beekeeping", "calligraphy")
 
@@ -91,12 +101,9 @@ class Street:
         self._keys = {"quiet": quiet, "loud": loud}
         self._number = itertools.count()
 
-    @contextmanager
-    def client(self, who: str) -> Iterator[httpx.Client]:
+    def client(self, who: str) -> httpx.Client:
         """A connection of a tenant's own."""
-        headers = {"authorization": f"Bearer {self._keys[who]}"}
-        with http.Client(base_url=self.server.url, headers=headers, timeout=HANG_S) as client:
-            yield client
+        return _client(self.server.url, self._keys[who])
 
     def fill(self) -> None:
         """Give the quiet tenant something to search."""
@@ -122,40 +129,18 @@ class Street:
 
     @contextmanager
     def noise(self, lines: int, size: int) -> Iterator[Ledger]:
-        """Meanwhile the loud tenant sends the worst at full rate over so many connections."""
-        seen, over = Ledger(), threading.Event()
-        texts = worst_texts(size)
-        threads = [
-            threading.Thread(target=self._shout, args=(seen, over, texts, n), daemon=True)
-            for n in range(lines)
-        ]
-        for thread in threads:
-            thread.start()
+        """Meanwhile the loud tenant sends the worst at full rate over so many connections.
+
+        From a process of its own: what it costs to send is not for the quiet one to wait for.
+        """
+        seen = Ledger()
+        loud = Program(_SHOUTING, self.server.url, self._keys["loud"], lines, size)
         try:
+            loud.hear()
             yield seen
         finally:
-            over.set()
-            for thread in threads:
-                thread.join(HANG_S)
-
-    def _shout(
-        self, seen: Ledger, over: threading.Event, texts: dict[str, str], first: int
-    ) -> None:
-        shapes = list(texts.items())
-        with self.client("loud") as client:
-            for n in itertools.count(first):
-                if over.is_set():
-                    return
-                shape, text = shapes[n % len(shapes)]
-                match n % 5:
-                    case 3:
-                        sent = {"query": text[:12_000], "limit": 100}
-                        seen.call("search", lambda: client.post("/v1/search", json=sent))  # noqa: B023
-                    case 4:
-                        seen.call("import", lambda: _import(client, text, n))  # noqa: B023
-                    case _:
-                        sent = {"text": f"{n} {text}", "user_id": "eve"}
-                        seen.call(shape, lambda: client.post("/v1/memories", json=sent))  # noqa: B023
+            seconds, answers = json.loads(loud.rest("enough\n"))
+            seen.seconds, seen.answers = seconds, Counter(answers)
 
 
 @contextmanager
@@ -168,6 +153,51 @@ def street(database: str | Path, *options: str, **settings: str) -> Iterator[Str
         yield Street(server, *made)
         server.stop()
         server.ended()
+
+
+def shout(url: str, key: str, lines: int, size: int, enough: Callable[[], object]) -> Ledger:
+    """Send the worst over so many connections, until told that it is enough."""
+    seen, over = Ledger(), threading.Event()
+    shapes = list(worst_texts(size).items())
+    threads = [
+        threading.Thread(target=_shout, args=(seen, over, _client(url, key), shapes, first))
+        for first in range(lines)
+    ]
+    for thread in threads:
+        thread.start()
+    enough()
+    over.set()
+    for thread in threads:
+        thread.join(HANG_S)
+    return seen
+
+
+def _shout(
+    seen: Ledger,
+    over: threading.Event,
+    connection: httpx.Client,
+    shapes: Sequence[tuple[str, str]],
+    first: int,
+) -> None:
+    with connection as client:
+        for n in itertools.count(first):
+            if over.is_set():
+                return
+            shape, text = shapes[n % len(shapes)]
+            match n % 5:
+                case 3:
+                    sent = {"query": text[:12_000], "limit": 100}
+                    seen.call("search", lambda: client.post("/v1/search", json=sent))  # noqa: B023
+                case 4:
+                    seen.call("import", lambda: _import(client, text, n))  # noqa: B023
+                case _:
+                    sent = {"text": f"{n} {text}", "user_id": "eve"}
+                    seen.call(shape, lambda: client.post("/v1/memories", json=sent))  # noqa: B023
+
+
+def _client(url: str, key: str) -> httpx.Client:
+    headers = {"authorization": f"Bearer {key}"}
+    return http.Client(base_url=url, headers=headers, timeout=HANG_S)
 
 
 def _import(client: httpx.Client, text: str, n: int) -> httpx.Response:
