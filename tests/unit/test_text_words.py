@@ -3,9 +3,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from remanence.language import words
 from remanence.language.words import (
     MAX_TERM_BYTES,
     TERMS_VERSION,
@@ -54,6 +55,15 @@ def test_terms(text: str, expected: list[str]) -> None:
 )
 def test_each_script_has_its_stemmer(one: str, other: str) -> None:
     assert terms(one) == terms(other)
+
+
+@settings(max_examples=1_000)
+@given(st.text("a19 .,:'p_", max_size=40))
+def test_a_long_text_is_read_in_stretches_with_the_same_words(text: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(words, "_STRETCH", 3)
+        found = terms(text)
+    assert found == terms(text)
 
 
 @given(st.text())

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from remanence.errors import InvalidInput
 from remanence.language.words import word_spans
+from remanence.model.deadline import unhurried
 
 Span = tuple[int, int]
 
@@ -51,7 +52,7 @@ def pieces(
     found = _passages(units, passage_size, passage_overlap)
     return [
         Piece(number, start, end)
-        for number, (low, high, inside) in enumerate(found)
+        for number, (low, high, inside) in enumerate(unhurried(found, every=4))
         for start, end, _ in _spread(units, low, high, list(_windows(units, inside, limits)))
     ]
 
@@ -81,7 +82,7 @@ class _Units:
     @classmethod
     def of(cls, text: str, spans: Sequence[Span]) -> _Units:
         units = cls(text)
-        for count, (start, end) in enumerate(spans, 1):
+        for count, (start, end) in enumerate(unhurried(spans, every=2_000), 1):
             if units.starts and start <= units.starts[-1]:
                 units.tokens[-1] = count
                 units.ends[-1] = max(end, units.ends[-1])
@@ -96,7 +97,7 @@ class _Units:
 def _words_so_far(text: str, ends: Sequence[int]) -> Iterator[int]:
     starts = [start for start, _ in word_spans(text)]
     count = 0
-    for end in ends:
+    for end in unhurried(ends, every=2_000):
         while count < len(starts) and starts[count] < end:
             count += 1
         yield count

@@ -64,6 +64,7 @@ _ASSISTANT = re.compile(
     re.IGNORECASE,
 )
 
+_JUDGED = 20_000  # characters
 _SPLIT = str.maketrans(dict.fromkeys('.,!?;:()[]"…*-\n', " ") | {"’": "'"})
 _ROLE_WEIGHT = {"assistant": -0.1, "system": -0.15, "tool": -0.15}
 _FIRST_PERSON = frozenset(
@@ -133,7 +134,11 @@ def importance(text: str, role: str | None = None) -> float:
 
 
 def importance_reasons(text: str, role: str | None = None) -> list[tuple[str, float]]:
-    """Why it matters: each reason with its share. The shares add up to the importance."""
+    """Why it matters: each reason with its share. The shares add up to the importance.
+
+    Of a long text the beginning is judged.
+    """
+    text = text[:_JUDGED]
     words = _words(text)
     reasons = [("statement", 0.5), *_form(text, role)]
     reasons += [("small talk", -0.35)] if _is_small_talk(words) else _content(text, words)

@@ -14,12 +14,17 @@ NUMBER = 2
 NAMES = 4
 TIME = 8
 NO_TIME = (0, 0)
+_LOOKED_AT = 20_000  # characters
 _FIRST = date(1970, 1, 1).toordinal()
 _MIDNIGHT = time()
 
 
 def flags(text: str) -> int:
-    """The bits of a text: it asks, it holds a number, a name, a time."""
+    """The bits of a text: it asks, it holds a number, a name, a time.
+
+    Of a long text the beginning is looked at.
+    """
+    text = text[:_LOOKED_AT]
     form = QUESTION * is_question(text) | NUMBER * has_number(text)
     return form | NAMES * bool(names(text)) | TIME * has_time(text)
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
+from collections.abc import Iterator
 from functools import cache, lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Literal, TypeAlias
 
 import Stemmer
@@ -48,6 +49,8 @@ _EMOJI = (
 _FLAG = "[\U0001f1e6-\U0001f1ff]{2}"
 _NUMBER = r"[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|(?<![0-9.:])[0-9]+[.:][0-9]+(?![.:]?[0-9])"
 _ASCII_WORD = re.compile(rf"{_NUMBER}|[0-9]+(?=[ap]m\b)|[a-z0-9]+(?:'[a-z]+)*")
+_GAP = re.compile(r"[^a-z0-9',.:]|[,.:](?![0-9])")
+_STRETCH = 20_000
 _ORDINAL = re.compile(r"([0-9]+)(?:st|nd|rd|th)")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _CLITICS = frozenset(["s", "m", "re", "ve", "ll", "d"])
@@ -99,7 +102,8 @@ def terms(text: str) -> list[str]:
         text = text.replace("’", "'")
         if not text.isascii():
             return _unicode_terms(text)
-    return list(map(_term, unhurried(_short(_ASCII_WORD.findall(text.lower())), every=2_000)))
+    words = chain.from_iterable(map(_ASCII_WORD.findall, _stretches(text.lower())))
+    return [_term(word[:MAX_TERM_BYTES]) for word in unhurried(words, every=2_000)]
 
 
 def is_stop_word(word: str) -> bool:
@@ -131,10 +135,13 @@ def fold(text: str) -> str:
     return _without_accents(caseless(text))
 
 
-def _short(words: list[str]) -> list[str]:
-    if max(map(len, words), default=0) <= MAX_TERM_BYTES:
-        return words
-    return [word[:MAX_TERM_BYTES] for word in words]
+def _stretches(text: str) -> Iterator[str]:
+    """A long text in stretches with the same words: a pattern lets nobody in until it is done."""
+    start = 0
+    while len(text) - start > _STRETCH and (gap := _GAP.search(text, start + _STRETCH)):
+        yield text[start : gap.end()]
+        start = gap.end()
+    yield text[start:]
 
 
 def _unicode_terms(text: str) -> list[str]:

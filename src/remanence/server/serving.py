@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import logging
 import os
 import signal
@@ -138,7 +139,9 @@ DESCRIPTORS = 4_096
 SENT = 128 * 1024  # bytes that the system takes from us before a reader has them
 # A call takes the interpreter dozens of times. While another analyses a long text, it waits as
 # often for that one to let go.
-SWITCH_S = 0.0005
+SWITCH_S = 0.0001
+# Python's own figures look through everything again and again while a long text is read.
+COLLECTED = (10_000, 20, 50)
 _log = logging.getLogger(__name__)
 _MAKE_ONE = "Make one with `rem keys create NAME --scope read --scope write`"
 _REASONS = {
@@ -259,6 +262,7 @@ def prepare(settings: Settings) -> None:
     set_up(settings.log_format)
     few_arenas()
     sys.setswitchinterval(SWITCH_S)
+    gc.set_threshold(*COLLECTED)
     _many_descriptors()
 
 

@@ -94,10 +94,7 @@ def content_tokens(text: str, spans: Sequence[Span]) -> list[int]:
 
 
 def _stretches(text: str) -> Iterator[Span]:
-    """A long text in stretches that have the same tokens by themselves.
-
-    The tokenizer keeps the interpreter to itself while it works, and nobody else is answered.
-    """
+    """A long text in stretches that have the same tokens by themselves."""
     start = 0
     while len(text) - start > _STRETCH:
         cut = _BETWEEN_WORDS.search(text, start + _STRETCH)
@@ -155,7 +152,7 @@ class OnnxEmbedder:
     def embed(self, texts: Sequence[str]) -> list[Embedding]:
         """Bit for bit the same alone and in any batch, on one CPU."""
         engine = self._open()
-        pieces = [self._piece(engine, text) for text in texts]
+        pieces = [self._piece(engine, text) for text in unhurried(texts, every=16)]
         batches = plan_batches([len(piece.ids) for piece in pieces], engine.budget)
         found: dict[int, Embedding] = {}
         asked = ([pieces[at] for at in batch] for batch in batches)
@@ -240,7 +237,10 @@ class _Engine:
         ids: list[int] = []
         spans: list[Span] = []
         for start, stop in unhurried(_stretches(whole), every=8):
-            encoding = self.model.tokenizer.encode(whole[start:stop], add_special_tokens=False)
+            # Alone, `encode` would keep the interpreter to itself.
+            [encoding] = self.model.tokenizer.encode_batch(
+                [whole[start:stop]], add_special_tokens=False
+            )
             ids += encoding.ids
             spans += [(start + first, start + last) for first, last in encoding.offsets]
         return _Piece(text, ids, spans)

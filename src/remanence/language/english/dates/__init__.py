@@ -101,6 +101,7 @@ def recency_cue(text: str) -> Literal["latest", "earliest"] | None:
 
 def may_hold_time(text: str) -> bool:
     """Whether reading the text for times may find any; quick."""
+    text = text[:_MAX_LENGTH]
     if not hints().isdisjoint(_words(text)):
         return True
     return not text.isascii() and _HAN.search(text) is not None
