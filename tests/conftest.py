@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -25,6 +26,9 @@ hush()
 # What writes no bytecode compiles all of it again, in every process that a test starts.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+# A shell has what it runs in the background ignore an interrupt, and all that this starts as well.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.update(MEM0_TELEMETRY="False", FASTMCP_CHECK_FOR_UPDATES="off")
 
 pytest_plugins = ["support.services.fixtures"]
