@@ -163,6 +163,17 @@ def test_over_mcp(served: Served) -> None:
     assert f"Confidence {answer['confidence']:.2f}." in words
 
 
+def test_over_mcp_nothing_below_it_is_told(served: Served) -> None:
+    async def asked(tool: str, question: str) -> str:
+        sent = {"query": question, "user_id": "ana", "min_confidence": SURE}
+        async with Client(StreamableHttpTransport(f"{served.url}/mcp")) as client:
+            return str((await client.call_tool(tool, sent)).content[0].text)
+
+    for tool in ("search_memories", "get_context"):
+        assert TEXTS[0] in asyncio.run(asked(tool, PLAIN))
+        assert TEXTS[0] not in asyncio.run(asked(tool, FOREIGN))
+
+
 def test_tools_of_an_agent_find_nothing_below_it(memory: Memory) -> None:
     tools = MemoryTools(memory, user_id="ana", min_confidence=SURE)
     plain, foreign = (

@@ -69,6 +69,10 @@ FewListed = Annotated[
     Says(f"how many at most, 1 to {MOST_LISTED}", bounds={"minimum": 1, "maximum": MOST_LISTED}),
 ]
 Offset = Annotated[int, Says("leave out so many first: to turn the page", bounds=OFFSET)]
+Sure = Annotated[
+    float | None,
+    Says("0 to 1: tell no memories where they answer less probably than that", bounds=SHARE),
+]
 MemoryId = Annotated[str, Says("the memory's id, as a search shows it")]
 NewMetadata = Annotated[
     Mapping[str, Any] | None, Says("replaces the old metadata as a whole", bounds=KEYS)
@@ -169,13 +173,17 @@ def add_memory(
 
 @tool("search", words=answers.hits)
 def search_memories(
-    desk: Desk, query: Query, limit: FewHits = 10, **which: Unpack[Which]
+    desk: Desk,
+    query: Query,
+    limit: FewHits = 10,
+    min_confidence: Sure = None,
+    **which: Unpack[Which],
 ) -> answers.Search:
     """Find the memories that answer a question. Use it before you answer anything about the user,
     earlier conversations or past work. Hits come best first, each with its id, its date and why it
     was found."""
     whole_of("limit", limit, 1, MOST_HITS)
-    found = desk.do("search", query=query, limit=limit, **which)
+    found = desk.do("search", query=query, limit=limit, min_confidence=min_confidence, **which)
     shown = tuple(map(answers.recalled, found.hits))
     sure = None if found.confidence is None else round(found.confidence, 4)
     return answers.Search(memories=shown, degraded=found.degraded, confidence=sure)
@@ -218,11 +226,16 @@ def delete_memory(
 
 @tool("context", words=lambda told: told.text or "Nothing is known about this yet.")
 def get_context(
-    desk: Desk, query: Asked = None, max_tokens: MaxTokens = 1500, **whose: Unpack[Prompted]
+    desk: Desk,
+    query: Asked = None,
+    max_tokens: MaxTokens = 1500,
+    min_confidence: Sure = None,
+    **whose: Unpack[Prompted],
 ) -> answers.Prompt:
     """Get what is worth knowing before you answer, ready to read: core memory, the conversation so
     far, known facts and the memories that fit, within a number of tokens."""
-    made = desk.do("context", query=query, max_tokens=max_tokens, **whose)
+    asked = {"query": query, "max_tokens": max_tokens, "min_confidence": min_confidence}
+    made = desk.do("context", **asked, **whose)
     return picked(answers.Prompt, made)
 
 
