@@ -59,6 +59,9 @@ PART_SIZES = (2, 5, 12, 25)
 ANSWERED = {"locomo": 2 / 3, "beam": 2 / 9, "longmemeval": 1 / 9}
 STRANGERS = {"locomo": 1 / 3, "beam": 4 / 9, "longmemeval": 2 / 9}
 SIZES = {WHOLE: 2 / 3, SMALL: 1 / 3}
+# With as many adversarial questions as others the weights are made for those, and a foreign one
+# put to one kind of memory looks like one with an answer put to another.
+FEW_ADVERSARIAL = 0.15
 RIDGE = 5.0
 BINS = 10
 NEVER = 1e12
@@ -88,10 +91,13 @@ class Logistic:
     weight: Array
     base: float
 
+    def odds(self, figures: Array) -> Array:
+        """The logarithm of the odds of each row."""
+        return np.asarray((figures - self.mean) / self.scale @ self.weight + self.base, np.float64)
+
     def chances(self, figures: Array) -> Array:
         """The probability of each row."""
-        odds = (figures - self.mean) / self.scale @ self.weight + self.base
-        return np.asarray(1 / (1 + np.exp(-odds)), np.float64)
+        return np.asarray(1 / (1 + np.exp(-self.odds(figures))), np.float64)
 
 
 # -- samples
@@ -217,37 +223,49 @@ def _sample(
 # -- fitting
 
 
-def weights_of(samples: Sequence[Sample]) -> Array:
-    """Answerable, adversarial and foreign questions weigh the same together."""
+def weights_of(samples: Sequence[Sample], adversarial: float = 1.0) -> Array:
+    """Answerable, adversarial and foreign questions weigh the same together, if not told else."""
     weights = np.zeros(len(samples))
     groups: dict[tuple[str, str, str], list[int]] = {}
     for number, one in enumerate(samples):
         groups.setdefault((one.kind, one.dataset, one.size), []).append(number)
     for (kind, dataset, size), members in groups.items():
-        weights[members] = _share(kind, dataset) * SIZES[size] / len(members)
+        share = adversarial if kind == ADVERSARIAL else _share(kind, dataset)
+        weights[members] = share * SIZES[size] / len(members)
     return weights * len(samples) / weights.sum()
 
 
 def _share(kind: str, dataset: str) -> float:
     if kind == ANSWERABLE:
         return ANSWERED[dataset]
-    if kind == ADVERSARIAL:
-        return 1.0
     halved = dataset == "locomo"  # its other half is renamed
     return STRANGERS[dataset] / (2 if halved else 1)
 
 
 def fitted(samples: Sequence[Sample]) -> Logistic:
-    """Weights that never count a match against an answer: such a figure is left out."""
+    """Weights that never count a match against an answer: such a figure is left out.
+
+    What counts is learned mostly of questions with an answer and of foreign ones, and how probable
+    it makes an answer then of all parts alike.
+    """
     figures, answered = table_of(samples), answers_of(samples)
-    weights = weights_of(samples)
+    weights = weights_of(samples, FEW_ADVERSARIAL)
     ridge = np.full(len(NAMES), RIDGE)
     while True:
         found = _fit(figures, answered, weights, ridge)
         wrong = (found.weight < -1e-6) & (ridge < NEVER)
         if not wrong.any():
-            return found
+            return _calibrated(found, samples)
         ridge[np.argmin(np.where(wrong, found.weight, 0))] = NEVER
+
+
+def _calibrated(found: Logistic, samples: Sequence[Sample]) -> Logistic:
+    """The same order of chances, with all parts of the questions alike."""
+    odds = found.odds(table_of(samples))[:, None]
+    line = _fit(odds, answers_of(samples), weights_of(samples), np.zeros(1))
+    slope = float(line.weight[0] / line.scale[0])
+    base = line.base + slope * (found.base - float(line.mean[0]))
+    return replace(found, weight=found.weight * slope, base=base)
 
 
 def table_of(samples: Sequence[Sample]) -> Array:
