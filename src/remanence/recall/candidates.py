@@ -22,9 +22,8 @@ AROUND = np.array([[-2], [-1], [1], [2]])
 POOL = 80
 
 # What the pool is chosen by, each divided by its maximum: the own vector counts fully. Learned from
-# questions about real conversations among 100,000 made-up memories (bench/crowd.py), then rounded;
-# with these weights a pool of 80 finds what one of 150 does.
-WORDS_SHARE = 0.5
+# questions about real conversations among 100,000 made-up memories (bench/crowd.py), then rounded.
+WORDS_SHARE = 0.3
 SESSION_SHARE = 0.5
 PREVIOUS_SHARE = 0.25
 TIME_SHARE = 0.5
