@@ -234,13 +234,15 @@ class _Engine:
 
     def encode(self, text: str) -> _Piece:
         whole = text.encode("utf-8", "replace").decode()  # a lone surrogate becomes "?"
+        tokenizer = self.model.tokenizer
         ids: list[int] = []
         spans: list[Span] = []
         for start, stop in unhurried(_stretches(whole), every=8):
-            # Alone, `encode` would keep the interpreter to itself.
-            [encoding] = self.model.tokenizer.encode_batch(
-                [whole[start:stop]], add_special_tokens=False
-            )
+            part = whole[start:stop]
+            if len(part) <= _STRETCH:
+                encoding = tokenizer.encode(part, add_special_tokens=False)
+            else:  # the same, and others have the interpreter meanwhile
+                [encoding] = tokenizer.encode_batch([part], add_special_tokens=False)
             ids += encoding.ids
             spans += [(start + first, start + last) for first, last in encoding.offsets]
         return _Piece(text, ids, spans)
