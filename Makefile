@@ -102,9 +102,8 @@ train: model $(STAMP)  ## learn the ranker's weights anew from DATA
 bench: bench-recall bench-context bench-speed bench-scale  ## measure everything with DATA, and write docs/benchmarks.md
 	$(BIN)/python bench/report.py
 
-bench-recall: model  ## recall on the question sets in DATA
-	@mkdir -p bench/results
-	$(BIN)/rem bench recall --data $(DATA) --work .bench --json > bench/results/recall.json
+bench-recall: model $(STAMP)  ## recall on the question sets in DATA, by ENCODERS that never saw them
+	$(BIN)/python bench/left_out.py --data $(DATA) --encoders $(ENCODERS)
 
 bench-context: model $(STAMP)  ## what of DATA is in the prompt and in summaries
 	$(BIN)/rem bench context --data $(DATA)

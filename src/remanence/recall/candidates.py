@@ -23,7 +23,7 @@ POOL = 80
 
 # What the pool is chosen by, each divided by its maximum: the own vector counts fully. Learned from
 # questions about real conversations among 100,000 made-up memories (bench/crowd.py), then rounded.
-WORDS_SHARE = 0.3
+WORDS_SHARE = 0.5
 SESSION_SHARE = 0.5
 PREVIOUS_SHARE = 0.25
 TIME_SHARE = 0.5
