@@ -345,27 +345,6 @@ class TestRoom:
             assert b"retry-after: 1\r\n" in told
             assert b"urn:remanence:overloaded" in told
 
-    def test_who_comes_while_all_are_answered_waits_at_the_door(
-        self, few: Served, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(Wire, "use", None)
-        asked = b"GET /health HTTP/1.1\r\n" + HOST + END + b"\r\n"
-        with ExitStack() as lines:
-            enter = lines.enter_context
-            busy = [enter(closing(connected(few, f"127.0.0.{2 + n // 4}"))) for n in range(8)]
-            waits = enter(closing(connected(few, "127.0.0.7")))
-            waits.sendall(asked)
-            too_many = enter(closing(connected(few, "127.0.0.8")))
-            assert status_of(said(too_many)) == 503
-            assert is_open(waits)
-            busy[0].close()
-            waits.setblocking(True)
-            assert status_of(said(waits)) == 200
-            monkeypatch.setattr(wire, "WAIT_S", 0.1)
-            enter(closing(connected(few, "127.0.0.2")))
-            in_vain = enter(closing(connected(few, "127.0.0.7")))
-            assert status_of(said(in_vain)) == 503
-
     def test_one_key_is_refused_what_others_need(self) -> None:
         with serving(connections=40) as served:
             greedy, modest = served.key("read", tenant="a"), served.key("read", tenant="b")

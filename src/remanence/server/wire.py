@@ -25,8 +25,6 @@ PER_HEADER = 32  # counted on top for each, as many short ones cost more than th
 PIPELINED = 8  # requests that may wait for the answer to the one before them
 LEAST = 16 * 1024  # bytes of a body or an answer that pass in each time that is set for them
 AT_ONCE = 50  # a part of all connections: so many are closed together where nobody is known by them
-WAITING = 8  # a part of all connections: so many more may wait at the door for one to be free
-WAIT_S = 5.0  # … so long; a burst is over before
 
 
 @dataclass(slots=True)
@@ -37,7 +35,6 @@ class OpenConnections:
     many_callers: tuple[Network, ...] = ()  # addresses that stand for any number of callers
     _all: dict[Wire, None] = field(default_factory=dict)
     _by_holder: dict[str, dict[Wire, None]] = field(default_factory=dict)
-    _waiting: dict[Wire, None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.many_callers = (*LOOPBACK, *self.settings.proxy_networks)
@@ -54,23 +51,8 @@ class OpenConnections:
         self._all[wire] = self._by_holder.setdefault(wire.holder, {})[wire] = None
         return True
 
-    def let_wait(self, wire: Wire) -> bool:
-        """Have a new one wait at the door, if only all others together are too many."""
-        own = not wire.of_many and len(self._of(wire)) >= self.settings.connections_per_address
-        if own or len(self._waiting) >= max(1, self.settings.connections // WAITING):
-            return False
-        self._waiting[wire] = None
-        return True
-
-    def admit(self) -> None:
-        """Let in those who wait, the first first, as far as there is room now."""
-        while (wire := next(iter(self._waiting), None)) and self.enter(wire):
-            del self._waiting[wire]
-            wire.admitted()
-
     def leave(self, wire: Wire) -> None:
         """One has ended."""
-        self._waiting.pop(wire, None)
         self._all.pop(wire, None)
         own = self._of(wire)
         own.pop(wire, None)
@@ -121,7 +103,7 @@ class Wire(HttpToolsProtocol):
         self.quiet_since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Somebody calls; where no room comes to be, they are told so and let go."""
+        """Somebody calls; where there is no room at all, they are told so and let go."""
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=0)  # what is not sent waits where it is made
         if self.client is not None:
@@ -130,21 +112,12 @@ class Wire(HttpToolsProtocol):
         self.quiet_since = self.loop.time()
         if self._connections.enter(self):
             self._wait(self._settings.head_timeout_s)
-        elif self._connections.let_wait(self):
-            transport.pause_reading()
-            self._due = self.loop.call_later(WAIT_S, self._turn_away)
         else:
-            self._turn_away()
-
-    def admitted(self) -> None:
-        """There is room now."""
-        self._wait(self._settings.head_timeout_s)
-        self.transport.resume_reading()
+            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The other side has gone, or was let go."""
         self._connections.leave(self)
-        self._connections.admit()
         self._on_time()
         self._moved()
         super().connection_lost(exc)
@@ -249,7 +222,6 @@ class Wire(HttpToolsProtocol):
         super().on_response_complete()
         if self._receiving and self.cycle.response_complete and not self.transport.is_closing():
             self._wait(self._settings.head_timeout_s)
-        self._connections.admit()
 
     def send_400_response(self, msg: str) -> None:
         """What the parser could not take, or stopped at."""
@@ -264,10 +236,6 @@ class Wire(HttpToolsProtocol):
         """The reader has taken it."""
         self._moved()
         super().resume_writing()
-
-    def _turn_away(self) -> None:
-        self._connections.leave(self)
-        self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
 
     def _stop_at_head(self) -> None:
         self._wrong = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
