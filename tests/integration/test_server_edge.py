@@ -316,6 +316,23 @@ class TestRoom:
             until(lambda: sum(map(is_open, crowd)) < 7)
             assert is_open(alone)
 
+    def test_an_answer_that_is_not_yet_sent_is_not_cut_off(self, few: Served) -> None:
+        with ExitStack() as lines:
+            enter = lines.enter_context
+            slow = enter(socket.socket())
+            slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            slow.settimeout(HANG_S)
+            slow.connect(("127.0.0.1", httpx.URL(few.url).port or 0))
+            slow.sendall(b"GET /openapi.json HTTP/1.1\r\n" + HOST + b"\r\n")
+            told = slow.recv(1)
+            for number in range(12):
+                enter(closing(connected(few, f"127.0.0.{3 + number}")))
+            with slow.makefile("rb") as rest:
+                while not told.endswith(b"\r\n\r\n"):
+                    told += rest.readline()
+                length = int(told.lower().partition(b"content-length: ")[2].split()[0])
+                assert len(rest.read(length)) == length
+
     def test_who_is_known_stays_while_strangers_wait(self, few: Served) -> None:
         shown = f"authorization: Bearer {few.key('read')}\r\n".encode()
         ask = b"GET /v1/stats HTTP/1.1\r\n" + HOST + shown + b"\r\n"

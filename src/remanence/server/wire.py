@@ -141,10 +141,10 @@ class Wire(HttpToolsProtocol):
     @property
     def use(self) -> int | None:
         """How little it would be missed, 0 least of all; None while the server works for it."""
+        if self._stalled is not None:  # also where the answer is whole, and not yet sent
+            return 4 if self.known else 1
         if self._answered():
             return 2 if self.known else 0
-        if self._stalled is not None:
-            return 4 if self.known else 1
         return 3 if self._receiving and self.known else None
 
     def let_go(self) -> None:
