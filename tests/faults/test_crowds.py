@@ -151,12 +151,19 @@ CROWDS: dict[str, Callable[[Crowd], bytes]] = {
     "a queue that nobody reads": lambda crowd: 300 * crowd.head("GET", "/openapi.json"),
 }
 
+REFUSED = ("kept without a key", "kept after a refusal")
+
 
 @pytest.mark.parametrize("name", CROWDS)
 def test_another_tenant_is_answered(name: str, crowd: Crowd) -> None:
     sent = CROWDS[name](crowd)
     with canary(crowd):
-        lines = [crowd.connect(sent, buffer=4_096) for _ in range(CROWD)]
+        lines = []
+        for _ in range(CROWD):
+            lines.append(crowd.connect(sent, buffer=4_096))
+            if name in REFUSED:  # kept after its answer, not while it waits for it
+                with suppress(OSError):
+                    lines[-1].recv(1)
         for _ in range(3):
             for line in lines[:: max(1, CROWD // 100)]:
                 with suppress(OSError):
