@@ -297,3 +297,22 @@ def test_what_others_say_between_two_counts_makes_no_level_of_trust(
 
         monkeypatch.setattr(talk.store.archive, "count", beside_others)
         assert Thread(talk.store, REACH).levels() == [1.0]
+
+
+def test_what_others_say_between_two_counts_hides_no_level_of_trust(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with talking() as talk:
+        talk.say(2)
+        add(talk.store, memory("We stay.", kind=Kind.MESSAGE, session_id="s", trust=0.3))
+        count = talk.store.archive.count
+        said = iter([True])
+
+        def beside_another(*asked: Any) -> int:
+            found = count(*asked)
+            for _ in said:
+                add(talk.store, memory("We go.", kind=Kind.MESSAGE, session_id="s"))
+            return found
+
+        monkeypatch.setattr(talk.store.archive, "count", beside_another)
+        assert Thread(talk.store, REACH).levels() == [1.0, 0.3]

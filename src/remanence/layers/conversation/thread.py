@@ -92,18 +92,20 @@ class Thread:
     def levels(self, since: datetime | None = None, until: datetime | None = None) -> list[float]:
         """The levels of trust at which something was said, the highest first.
 
-        Each is counted by itself: between two counts others may write at another level.
+        Each is counted by itself, and all again at the end: others may write between two counts.
         """
         found: list[float] = []
-        left = self.count(since, until)
+        counted, total = 0, self.count(since, until)
         of_level = self.above(0)
         for level in LEVELS:
-            if left <= 0 or level < self.reach.min_trust:
+            if counted >= total:
+                total = self.count(since, until)
+            if counted >= total or level < self.reach.min_trust:
                 break
             of_level.reach = replace(self.reach, min_trust=level)
             count = of_level.count(since, until)
             found += [level] if count else []
-            left -= count
+            counted += count
             of_level._said = (Compare("trust", "lt", level, field=True),)
         return found
 
