@@ -27,7 +27,7 @@ MOST = 30
 
 # What might be a run of marks: no letters, digits or blanks, but for the two that decompose to one.
 _MAYBE_RUN = re.compile(rf"(?:[^\w\s\x00-\u02ff]|[\uff9e\uff9f]){{{MOST + 1}}}")
-ALGORITHM = "words-3"
+ALGORITHM = "words-4"
 TERMS_VERSION: str = f"{ALGORITHM}/snowball-{Stemmer.version()}"
 MAX_TERM_BYTES = 64
 _UNSPACED = (
