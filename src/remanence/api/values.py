@@ -156,7 +156,10 @@ def _plain(kind: type, *also: type) -> Callable[[Any, str], Any]:
             raise _misfit(kind, where)
         if not isinstance(data, (kind, *also)):
             raise _misfit(kind, where)
-        return kind(data)
+        try:
+            return kind(data)
+        except OverflowError:  # a whole number beyond all others
+            raise _misfit(kind, where) from None
 
     return told
 
