@@ -92,13 +92,16 @@ def _(answer: answers.SearchResult, explain: bool = False) -> None:
         show_hit(rank, hit)
         if explain:
             say(bars(hit.signals, INDENT))
-    if explain:
-        say(bars(answer.confidence_signals, INDENT))
     if answer.confidence is not None:
         note(f"Confidence that the first hits answer: {answer.confidence:.2f}.")
+    if explain and answer.confidence_signals:
+        say("what the confidence is made of:", style="dim")
+        say(bars(answer.confidence_signals, INDENT))
     if answer.degraded:
         note(f"Searched without {'; '.join(one.rstrip('.') for one in answer.degraded)}.")
-    if not answer.hits:
+    if not answer.hits and answer.confidence:
+        note("Nothing here answers it well enough.")
+    elif not answer.hits:
         note("Nothing found. (-u names a user; without it, what belongs to none is searched.)")
 
 

@@ -159,6 +159,8 @@ def whole(memory: Remembered) -> str:
 
 def hits(found: Search) -> str:
     """A line for each hit."""
+    if not found.memories and found.confidence:
+        return f"Nothing here answers it well enough (confidence {found.confidence:.2f})."
     if not found.memories:
         return "Nothing found. Try other words, or fewer conditions."
     lines = fenced(Fence.MEMORIES, "\n".join(map(_hit, found.memories)))
