@@ -202,11 +202,12 @@ def _check_installed() -> None:
     from importlib.util import find_spec
 
     from remanence.errors import ConfigError
+    from remanence.version import __version__
 
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
         raise ConfigError(
             "The server is not installed: install the wheel with the extra `server`, e.g. "
-            "`pip install 'dist/remanence-0.1.0-py3-none-any.whl[server]'`."
+            f"`pip install 'dist/remanence-{__version__}-py3-none-any.whl[server]'`."
         )
 
 
