@@ -49,11 +49,11 @@ model = "b"
 """
 
 
-def rem(home: Path, *args: str) -> subprocess.CompletedProcess[str]:
+def rem(home: Path, *args: str, before: str = "") -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "HOME": str(home)}
     env.pop("XDG_CONFIG_HOME", None)
     return subprocess.run(
-        [sys.executable, "-c", REM, "mcp", "install", *args],
+        [sys.executable, "-c", before + REM, "mcp", "install", *args],
         cwd=home,
         env=env,
         capture_output=True,
@@ -139,6 +139,13 @@ def test_all_else_in_a_json_file_stays(tmp_path: Path) -> None:
     written = file.stat().st_mtime_ns
     assert put("cursor", file).changed is False
     assert file.stat().st_mtime_ns == written
+
+
+def test_a_client_is_told_of_nothing_that_cannot_start(tmp_path: Path) -> None:
+    told = rem(tmp_path, "--client", "cursor", before="import sys; sys.modules['mcp'] = None\n")
+    assert told.returncode != 0
+    assert "MCP is not installed: install the wheel with the extra `server`" in told.stderr
+    assert not (tmp_path / FILES["cursor"]).exists()
 
 
 def test_a_new_file_is_its_owners_alone(tmp_path: Path) -> None:

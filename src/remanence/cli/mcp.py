@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,8 +13,9 @@ import typer
 
 from remanence.cli import terminal
 from remanence.cli.common import Opening, command
+from remanence.cli.running import check_installed
 from remanence.cli.terminal import tell
-from remanence.errors import ConfigError, InvalidInput
+from remanence.errors import InvalidInput
 
 if TYPE_CHECKING:
     from remanence.server.mcp.clients import Installed
@@ -59,20 +59,14 @@ def _serve(
     agent_id: Agent = None,
     session_id: Session = None,
 ) -> None:
-    serve_stdio = _loaded()
+    check_installed("MCP", "mcp", "starlette")
+    from remanence.server.mcp.mounting import serve_stdio
+
     settings = asked.settings()
     given = {"user_id": user_id, "agent_id": agent_id, "session_id": session_id}
     scope = {name: text for name, text in given.items() if text}
     with asked.memory() as memory:
         serve_stdio(memory, settings, profile=tools or settings.tools, scope=scope)
-
-
-def _loaded() -> Callable[..., None]:
-    try:
-        from remanence.server.mcp.mounting import serve_stdio
-    except ModuleNotFoundError as error:
-        raise ConfigError("MCP needs more: pip install 'remanence[server]'") from error
-    return serve_stdio
 
 
 @group.command("install")
@@ -89,6 +83,7 @@ def _install(
     config_file: File = None,
 ) -> None:
     """Tell a client of this memory: its file gains one entry, and keeps all else."""
+    check_installed("MCP", "mcp", "starlette")  # the client would start what cannot run
     from remanence.server.mcp.clients import CLIENTS, install
 
     chosen = CLIENTS[client.value]

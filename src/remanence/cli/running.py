@@ -70,7 +70,7 @@ def serve(
     Without keys only this machine may call; `rem keys create` makes one.
     """
     gc.disable()  # until the server is up: all that is made before stays
-    _check_installed()
+    check_installed("The server", "starlette", "uvicorn")
     _one_thread_each()
     given: dict[str, Any] = {"host": host, "port": port, "workers": workers, "tools": tools}
     wanted = {name: value for name, value in given.items() if value is not None}
@@ -198,15 +198,16 @@ def _one_thread_each() -> None:
         os.environ.setdefault(name, "1")
 
 
-def _check_installed() -> None:
+def check_installed(what: str, *modules: str) -> None:
+    """Refuse what needs the packages of the server, where they are not there."""
     from importlib.util import find_spec
 
     from remanence.errors import ConfigError
     from remanence.version import __version__
 
-    if find_spec("starlette") is None or find_spec("uvicorn") is None:
+    if any(find_spec(module) is None for module in modules):
         raise ConfigError(
-            "The server is not installed: install the wheel with the extra `server`, e.g. "
+            f"{what} is not installed: install the wheel with the extra `server`, e.g. "
             f"`pip install 'dist/remanence-{__version__}-py3-none-any.whl[server]'`."
         )
 

@@ -93,7 +93,7 @@ def check_target(path: Path, database: str, overwrite: bool) -> None:
     if own != MEMORY and path.exists() and Path(own).exists() and path.samefile(own):
         raise InvalidInput(f"{path} is the database itself; copy it to another file.")
     if path.exists() and not overwrite:
-        raise InvalidInput(f"{path} exists already; pass overwrite to replace it.")
+        raise InvalidInput(f"{path} exists already; pass overwrite (--overwrite) to replace it.")
 
 
 def check_there(url: str) -> None:
