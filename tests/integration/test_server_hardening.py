@@ -217,10 +217,15 @@ class TestFairness:
 
     @run
     async def test_nor_the_queue(self) -> None:
-        calls, go_on = Calls(1), threading.Event()
-        waiting = [
-            asyncio.ensure_future(calls.run(go_on.wait, HANG_S, who="a")) for _ in range(SHARE + 1)
-        ]
+        calls, at_work, go_on = Calls(1), threading.Event(), threading.Event()
+
+        def hold() -> bool:
+            at_work.set()
+            return go_on.wait(HANG_S)
+
+        waiting = [asyncio.ensure_future(calls.run(hold, who="a"))]
+        assert await asyncio.to_thread(at_work.wait, HANG_S)  # not in the queue any more
+        waiting += [asyncio.ensure_future(calls.run(hold, who="a")) for _ in range(SHARE)]
         await asyncio.sleep(0)
         with pytest.raises(Overloaded):
             await calls.run(int, who="a")
