@@ -99,7 +99,7 @@ train: model $(STAMP)  ## learn the ranker's weights anew from DATA
 	$(BIN)/python bench/train_ranker.py --data $(DATA)
 	$(BIN)/python bench/train_confidence.py --data $(DATA)
 
-bench: bench-recall bench-context bench-speed bench-scale  ## measure everything with DATA, and write docs/benchmarks.md
+bench: bench-recall bench-context bench-speed bench-scale  ## measure everything with DATA and ENCODERS, and write docs/benchmarks.md
 	$(BIN)/python bench/report.py
 
 bench-recall: model $(STAMP)  ## recall on the question sets in DATA, by ENCODERS that never saw them

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from rich.progress import track
 
-from encoder_data import folds_of
+from encoder_data import encoders_of
 from remanence.tools.evaluation.datasets import Corpus, Probe, load_corpora
 from remanence.tools.evaluation.run import Outcome
 from search_load import opened, prepared
@@ -35,20 +35,15 @@ SHOWN = ("rec@5", "rec@10", "ndcg@10", "mrr", "session all@5")
 
 def main() -> None:
     given = arguments()
-    every = list(load_corpora(given.data))
-    folds = folds_of(every)  # as training has them
-    spoken = [
-        (corpus, fold)
-        for corpus, fold in zip(every, folds, strict=True)
-        if corpus.probes and all(turn.speaker for turn in corpus.turns)
-    ]
+    corpora = [corpus for corpus in load_corpora(given.data) if corpus.probes]
+    spoken = [corpus for corpus in corpora if all(turn.speaker for turn in corpus.turns)]
     told: dict[str, Any] = {"about": about(given)}
     if given.encoders is None:
-        found = answered(given, [corpus for corpus, _ in spoken])
+        found = answered(given, spoken)
     else:
-        found = []
-        for corpus, fold in spoken:
-            os.environ["REMANENCE_EMBEDDER"] = str(given.encoders / str(fold))
+        found, encoders = [], encoders_of([given.data], given.encoders)
+        for corpus in spoken:
+            os.environ["REMANENCE_EMBEDDER"] = encoders[corpus.name]
             own = argparse.Namespace(**vars(given) | {"work": given.work / corpus.name})
             found += answered(own, [corpus])
     figures = [outcome.figures() for outcome in found]

@@ -164,6 +164,15 @@ def folds_of(corpora: Sequence[Corpus]) -> list[int]:
     return folds
 
 
+def encoders_of(folders: Sequence[Path], models: Path) -> dict[str, str]:
+    """The model that never saw it, for each corpus: 0 to 3 in the folder of models."""
+    corpora = all_corpora(folders)
+    return {
+        corpus.name: str(models / str(fold))
+        for corpus, fold in zip(corpora, folds_of(corpora), strict=True)
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, nargs="+", required=True)

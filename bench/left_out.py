@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rich.progress import track
 
-from encoder_data import all_corpora, folds_of
+from encoder_data import encoders_of
 from remanence.tools.evaluation import training
 from remanence.tools.evaluation.datasets import load_corpora
 from remanence.tools.evaluation.report import save_ranker
@@ -30,9 +30,7 @@ def main() -> None:
     arguments.add_argument("--encoders", type=Path, required=True)
     arguments.add_argument("--work", type=Path, default=Path(".bench"))
     given = arguments.parse_args()
-    everything = all_corpora(given.data)
-    numbers = zip(everything, folds_of(everything), strict=True)
-    encoders = {corpus.name: str(given.encoders / str(number)) for corpus, number in numbers}
+    encoders = encoders_of(given.data, given.encoders)
     corpora = [one for folder in given.data for one in load_corpora(folder) if one.probes]
     samples = training.samples_of(track(corpora, "reading"), given.work, embedders=encoders)
     folds = training.folds_of({corpus.name: corpus.dataset for corpus in corpora})

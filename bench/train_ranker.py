@@ -13,7 +13,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from encoder_data import all_corpora, folds_of
+from encoder_data import encoders_of
 from remanence.tools.evaluation.datasets import load_corpora
 from remanence.tools.evaluation.report import ranker_table, train_report
 
@@ -35,11 +35,7 @@ def main() -> None:
     arguments.add_argument("--target", type=Path, default=TARGET)
     given = arguments.parse_args()
     corpora = [corpus for folder in given.data for corpus in load_corpora(folder)]
-    embedders = None
-    if given.encoders:
-        everything = all_corpora(given.data)
-        numbers = zip(everything, folds_of(everything), strict=True)
-        embedders = {corpus.name: str(given.encoders / str(fold)) for corpus, fold in numbers}
+    embedders = encoders_of(given.data, given.encoders) if given.encoders else None
     fitted, figures = train_report(corpora, given.work, _progress, embedders)
     given.target.write_text(module(ranker_table(fitted)), encoding="utf-8")
     for name, found in figures.items():

@@ -140,7 +140,8 @@ SENT = 128 * 1024  # bytes that the system takes from us before a reader has the
 # A call takes the interpreter dozens of times. While another analyses a long text, it waits as
 # often for that one to let go.
 SWITCH_S = 0.0001
-# Python's own figures look through everything again and again while a long text is read.
+# How seldom garbage is looked for. As Python does it, all of the heap is gone through again and
+# again while a long text is read.
 COLLECTED = (10_000, 20, 50)
 _log = logging.getLogger(__name__)
 _MAKE_ONE = "Make one with `rem keys create NAME --scope read --scope write`"
