@@ -28,7 +28,7 @@ KEPT = {
     "repeated": "repeated",
     "ms a turn": "ms_per_turn",
 }
-RULES = ("rule", "verbs", "fired", "right", "wrong")
+RULES = ("rule", "right", "wrong")
 SCORES = ("sentences", "facts", "precision", "recall", "f1", "times", "ms")
 UPDATES = ("scenarios", "questions", "current", "past", "retired", "unknown")
 

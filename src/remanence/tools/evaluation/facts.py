@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from time import process_time
 
 from remanence.api.memory import Memory
-from remanence.language.english.extraction.areas import AREAS, by_verb
+from remanence.language.english.extraction.areas import AREAS
 from remanence.language.english.extraction.reading import read
-from remanence.language.english.extraction.rule import ClauseScene, Rule, RuleFinding
 from remanence.language.english.extraction.statement import NamedEntity, Reading, Statement
 from remanence.model.clock import FixedClock
 from remanence.model.knowledge import EntityType, Fact
@@ -200,74 +199,25 @@ def _share(part: int, whole: int) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleFigures:
-    """How often a rule fired, and how many of its statements were right and wrong.
-
-    `rule` is its area and its place there; a firing that is refused later makes no statement.
-    """
+    """How many statements of a rule were right and how many wrong."""
 
     rule: str
-    verbs: str
-    fired: int
     right: int
     wrong: int
 
 
 def rule_figures(sentences: Iterable[Sentence]) -> list[RuleFigures]:
     """The figures of every rule, in the order of the areas, those that never fire too."""
-    watched = [
-        _Watched(f"{area} {place}", rule)
-        for area, rules in AREAS.items()
-        for place, rule in enumerate(rules, start=1)
-    ]
-    table = by_verb(one.watching() for one in watched)
+    judged: dict[str, list[bool]] = defaultdict(list)
     for sentence in sentences:
-        speaker = NamedEntity(sentence.speaker, EntityType.PERSON)
-        reading = read(sentence.text, speaker=speaker, at=sentence.at, rules=table)
-        for one in watched:
-            one.judge(sentence, reading.statements)
-    return [one.figures() for one in watched]
-
-
-@dataclass(slots=True)
-class _Watched:
-    """A rule, what it found in the sentence at hand, and its counts so far."""
-
-    name: str
-    rule: Rule
-    found: list[RuleFinding] = field(default_factory=list)
-    fired: int = 0
-    right: int = 0
-    wrong: int = 0
-
-    def watching(self) -> Rule:
-        """The rule, noting what it finds."""
-        return replace(self.rule, give=self._give)
-
-    def _give(self, scene: ClauseScene, after: str, tail: re.Match[str]) -> list[RuleFinding]:
-        found = list(self.rule.give(scene, after, tail))
-        self.found += found
-        self.fired += bool(found)
-        return found
-
-    def judge(self, sentence: Sentence, statements: Sequence[Statement]) -> None:
-        """Count those of the statements that this rule made, and forget what it found."""
-        said = {(one.predicate, one.value.rstrip(" .")) for one in self.found}
-        self.found.clear()
-        for given in statements:
-            if (given.predicate, given.value) in said:
-                right = any(fits(one, given, sentence.at) for one in sentence.facts)
-                self.right += right
-                self.wrong += not right
-
-    def figures(self) -> RuleFigures:
-        """The counts."""
-        return RuleFigures(
-            rule=self.name,
-            verbs=" ".join(self.rule.verbs),
-            fired=self.fired,
-            right=self.right,
-            wrong=self.wrong,
-        )
+        for given in by_rules(sentence).statements:
+            right = any(fits(one, given, sentence.at) for one in sentence.facts)
+            judged[given.rule].append(right)
+    rules = [one.name for ones in AREAS.values() for one in ones]
+    return [
+        RuleFigures(rule=name, right=sum(judged[name]), wrong=judged[name].count(False))
+        for name in dict.fromkeys([*rules, *judged])
+    ]
 
 
 _AFTER = timedelta(days=1)

@@ -24,6 +24,7 @@ _TAKES_BACK = re.compile(
     r"|that was a joke|scratch that|lol,?\s+not really|not really,?\s+lol)\b[\s,.!:)]*",
     re.IGNORECASE,
 )
+FOLLOWS = "follows"
 _NOT_REALLY = re.compile(r"(?:lol|haha)[,.!]*\s+not really\b[\s,.!]*", re.IGNORECASE)
 # Somebody without a name never takes the place of somebody who has one.
 UNNAMED = 0.5
@@ -104,8 +105,9 @@ def _parted(one: Statement) -> tuple[str, ...]:
 
 def _over(one: Statement, predicate: str, when: Timespan) -> Statement:
     return replace(
-        one, predicate=predicate, value="", object=None, kind=FactKind.FACT, began=None, ended=when
-    )
+        one, predicate=predicate, value="", object=None, kind=FactKind.FACT, began=None, ended=when,
+        rule=FOLLOWS,
+    )  # fmt: skip
 
 
 def _relatives(said: Iterable[Statement], people: People) -> Iterator[Statement]:
@@ -153,5 +155,5 @@ def _link(
 ) -> Statement:
     return replace(
         one, subject=subject, predicate=predicate, value=other.text, object=other,
-        kind=FactKind.FACT, trust=one.trust * trust, began=None, ended=None,
+        kind=FactKind.FACT, trust=one.trust * trust, began=None, ended=None, rule=FOLLOWS,
     )  # fmt: skip

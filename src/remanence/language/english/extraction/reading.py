@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from remanence.language.english.extraction.areas import RULES, TELLING, Rules, by_the_way, ruled
+from remanence.language.english.extraction.areas import TELLING, by_the_way, ruled
 from remanence.language.english.extraction.areas.being import dated_value
 from remanence.language.english.extraction.clauses import DROPPED, WHO, Clause, clauses
 from remanence.language.english.extraction.consequences import corrected, following, takes_back
@@ -45,7 +45,6 @@ def read(
     recent: Sequence[NamedEntity] = (),
     find_names: NameFinder | None = None,
     relations: bool = True,
-    rules: Rules = RULES,
 ) -> Reading:
     """What a message or a note says. First person is the speaker; times are resolved from `at`.
 
@@ -55,7 +54,7 @@ def read(
     found = list(find_names(text)) if find_names else typed_names(text, speaker, recent)
     if not relations:
         return Reading(names=tuple(dict.fromkeys(found)))
-    reader = _Reader(text, speaker, at, recent, found, rules)
+    reader = _Reader(text, speaker, at, recent, found)
     statements = reader.statements()
     said = [one.object for one in statements if one.object and one.value[:1].isupper()]
     said += [one.subject for one in statements if one.subject != speaker]
@@ -77,10 +76,9 @@ class _Reader:
         at: datetime,
         recent: Sequence[NamedEntity],
         found: Sequence[NamedEntity],
-        rules: Rules,
     ) -> None:
         self.refused: Counter[str] = Counter()
-        self._text, self._at, self._rules = text, at, rules
+        self._text, self._at = text, at
         self._persons = [one for one in found if one.type == EntityType.PERSON]
         other = (EntityType.PLACE, EntityType.ORGANISATION, EntityType.TOPIC)
         things = frozenset(one.text.lower() for one in found if one.type in other)
@@ -185,7 +183,7 @@ class _Reader:
             clause, group, who, rest, self._people, sentence, self._lower,
             timed=times != Times(), coming=times.coming(self._at), times=times,
         )  # fmt: skip
-        for one in ruled(scene, self._rules):
+        for one in ruled(scene):
             when = dated(one, group, times, self._at, clause)
             if reason := when.refusal or _beside(one, clause, when):
                 self.refused[reason] += 1
@@ -228,6 +226,7 @@ class _Reader:
             confidence=round(_SURE * one.sure * sure, 2),
             began=when.began,
             ended=when.ended,
+            rule=one.rule,
         )
 
 

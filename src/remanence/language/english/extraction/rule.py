@@ -71,7 +71,7 @@ class ClauseScene:
 class RuleFinding:
     """What a rule found. `subject` if it is not the clause's own, `denied` if a denial is meant.
 
-    What is `implied` is not said but follows.
+    What is `implied` is not said but follows. `rule` names the rule that found it.
     """
 
     predicate: str
@@ -81,6 +81,7 @@ class RuleFinding:
     subject: NamedEntity | None = None
     denied: bool = False
     implied: bool = False
+    rule: str = ""
 
 
 Give: TypeAlias = Callable[[ClauseScene, str, re.Match[str]], Iterable[RuleFinding]]
@@ -95,6 +96,7 @@ class Rule:
     tail: re.Pattern[str]
     give: Give
     passive: bool = False
+    name: str = ""
 
 
 def rule(verbs: str, tail: str, give: Give, *, passive: bool = False) -> Rule:

@@ -28,7 +28,8 @@ class Statement:
     """Subject, predicate, object. `object` is None where the object is a plain value.
 
     An empty `value` with an `ended` says that whatever held has come to its end. `trust` is a
-    share of what the text itself is trusted: less for what it only passes on.
+    share of what the text itself is trusted: less for what it only passes on. `rule` is the one
+    that read it, empty if something else did.
     """
 
     subject: NamedEntity
@@ -41,6 +42,7 @@ class Statement:
     trust: float = 1.0
     began: Timespan | None = None
     ended: Timespan | None = None
+    rule: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

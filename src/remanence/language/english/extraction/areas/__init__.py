@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import TypeAlias
 
 from remanence.language.english.extraction.areas import (
     acts,
@@ -28,16 +28,26 @@ from remanence.language.english.extraction.rule import Aspect, ClauseScene, Rule
 from remanence.language.english.extraction.subjects import People
 from remanence.language.english.extraction.verb_group import Tense
 
+
+def _named(area: str, rules: Sequence[Rule]) -> Iterator[Rule]:
+    """The rules of an area, each named by its area and first verb: "work leave 2"."""
+    seen: Counter[str] = Counter()
+    for one in rules:
+        seen[one.verbs[0]] += 1
+        yield replace(one, name=f"{area} {one.verbs[0]} {seen[one.verbs[0]]}")
+
+
 # The first rule that finds something is the one that counts, so the narrow areas come first.
 AREAS: Mapping[str, Sequence[Rule]] = {
-    "family": family.RULES, "home": home.RULES, "study": study.RULES, "likes": likes.RULES,
-    "health": health.RULES, "work": work.RULES, "being": being.RULES,
-    "having": having.RULES, "acts": acts.RULES,
+    area: tuple(_named(area, module.RULES))
+    for area, module in {
+        "family": family, "home": home, "study": study, "likes": likes, "health": health,
+        "work": work, "being": being, "having": having, "acts": acts,
+    }.items()
 }  # fmt: skip
-Rules: TypeAlias = Mapping[str, Sequence[Rule]]
 
 
-def by_verb(rules: Iterable[Rule]) -> Rules:
+def _by_verb(rules: Iterable[Rule]) -> Mapping[str, Sequence[Rule]]:
     """The rules that read each verb, in their order."""
     table: dict[str, list[Rule]] = {}
     for one in rules:
@@ -46,7 +56,7 @@ def by_verb(rules: Iterable[Rule]) -> Rules:
     return table
 
 
-RULES = by_verb(chain.from_iterable(AREAS.values()))
+RULES = _by_verb(chain.from_iterable(AREAS.values()))
 _PARTS = re.compile(r",\s+(?:and\s+)?|\s+and\s+")
 _ELSE = re.compile(
     r"(?:from|an?|married|single|divorced|vegan|vegetarian|\d|based|allergic|engaged)\b"
@@ -54,32 +64,32 @@ _ELSE = re.compile(
 TELLING = frozenset(RULES) - {"be", "have", "get", "go", "take", "do", "see", "put"}
 
 
-def ruled(scene: ClauseScene, rules: Rules = RULES) -> Iterator[RuleFinding]:
+def ruled(scene: ClauseScene) -> Iterator[RuleFinding]:
     """What the clause says by its verb; an act or a plan where no rule knows better."""
-    found = _first(scene, rules)
+    found = _first(scene)
     yield from found
     if found and scene.group.verb == "be":
-        yield from _also(scene, rules)
+        yield from _also(scene)
     if not found:
-        yield from happened(scene)
+        yield from (replace(one, rule="happened") for one in happened(scene))
     ahead = all(one.aspect in (Aspect.START, Aspect.END) for one in found)
     if ahead and scene.group.tense in (Tense.FUTURE, Tense.PRESENT):
-        yield from planned(scene, change=bool(found))
+        yield from (replace(one, rule="planned") for one in planned(scene, change=bool(found)))
 
 
-def _also(scene: ClauseScene, rules: Rules) -> Iterator[RuleFinding]:
+def _also(scene: ClauseScene) -> Iterator[RuleFinding]:
     """What else one is: "I am 27, from Leeds and married"."""
     for part in _PARTS.split(scene.rest)[1:]:
         if _ELSE.match(part):
-            yield from _first(replace(scene, rest=f" {part}"), rules)
+            yield from _first(replace(scene, rest=f" {part}"))
 
 
-def _first(scene: ClauseScene, rules: Rules) -> list[RuleFinding]:
-    for one in rules.get(scene.group.verb, ()):
+def _first(scene: ClauseScene) -> list[RuleFinding]:
+    for one in RULES.get(scene.group.verb, ()):
         if one.passive == scene.group.passive and (tail := one.tail.match(scene.rest)):
             found = list(one.give(scene, scene.rest[tail.end() :], tail))
             if found:
-                return found
+                return [replace(each, rule=one.name) for each in found]
     return []
 
 
@@ -88,11 +98,14 @@ def by_the_way(clause: Clause, sentence: str, people: People, lower: bool) -> It
 
     What runs over clauses is read in the whole sentence, with its first clause.
     """
-    yield from family.relations(clause.text, people)
-    if clause.start == 0:
-        yield from family.several(sentence, people)
-        yield from contacts(sentence, people)
-    yield from attributes(clause.text[len(clause.head) :], people, lower)
-    yield from conditions(clause.text, people)
-    yield from by_the_job(clause.text, people)
-    yield from by_trade(clause.lead + clause.head, people)
+    ways = {
+        "relations": family.relations(clause.text, people),
+        "several": family.several(sentence, people) if clause.start == 0 else (),
+        "contacts": contacts(sentence, people) if clause.start == 0 else (),
+        "attributes": attributes(clause.text[len(clause.head) :], people, lower),
+        "conditions": conditions(clause.text, people),
+        "by the job": by_the_job(clause.text, people),
+        "by trade": by_trade(clause.lead + clause.head, people),
+    }
+    for name, found in ways.items():
+        yield from (replace(one, rule=name) for one in found)
