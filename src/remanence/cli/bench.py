@@ -28,6 +28,8 @@ KEPT = {
     "repeated": "repeated",
     "ms a turn": "ms_per_turn",
 }
+STATED = ("stated", "judged", "useful", "right")
+WANTED = ("wanted", "found")
 RULES = ("rule", "right", "wrong")
 SCORES = ("sentences", "facts", "precision", "recall", "f1", "times", "ms")
 UPDATES = ("scenarios", "questions", "current", "past", "retired", "unknown")
@@ -95,15 +97,44 @@ def _facts(
         bool, typer.Option("--slips", help="show every sentence and question that went wrong")
     ] = False,
     rules: Annotated[
-        bool, typer.Option("--rules", help="show what each rule gives on the held-out sentences")
+        bool, typer.Option("--rules", help="show what each rule gives")
     ] = False,
+    judged: Annotated[
+        Path | None,
+        typer.Option(
+            "--judged", metavar="FOLDER", help="labels of the conversations in --data, by turn"
+        ),
+    ] = None,
 ) -> None:
-    """Read the judged sentences and tell the update scenarios; how many facts come out right."""
+    """Read the judged sentences and tell the update scenarios; how many facts come out right.
+
+    With --judged, read the real conversations of --data instead, and compare with their labels.
+    """
+    if judged is not None:
+        _real_facts(asked, data, judged, rules)
+        return
     from remanence.tools.evaluation.facts import facts_report
     from remanence.tools.evaluation.judged_facts import load_judged
 
     report = facts_report(load_judged(data), slips=slips, rules=rules)
     asked.answer(report, _show_facts)
+
+
+def _real_facts(asked: Opening, data: Path | None, judged: Path, rules: bool) -> None:
+    from remanence.tools.evaluation.datasets import load_corpora
+    from remanence.tools.evaluation.real_facts import real_report
+
+    if data is None:
+        raise typer.BadParameter("The labels hold no text; name the conversations with --data.")
+    report = real_report(load_corpora(data), judged)
+
+    def show(_: object) -> None:
+        show_table(("stated", *STATED), _rows(report.precision, STATED))
+        if rules:
+            show_table(("rule", *STATED), _rows(report.rules, STATED))
+        show_table(("kept by a reader", *WANTED), _rows(report.recall, WANTED))
+
+    asked.answer(report, show)
 
 
 @group.command("train")

@@ -90,9 +90,15 @@ class Learner:
         return other
 
     def read(
-        self, text: str, *, speaker: NamedEntity, at: datetime, recent: Sequence[NamedEntity] = ()
+        self,
+        text: str,
+        *,
+        speaker: NamedEntity,
+        at: datetime,
+        recent: Sequence[NamedEntity] = (),
+        all: bool = False,
     ) -> Reading:
-        """What a text says, as this learner reads."""
+        """What a text says, as this learner reads; with `all` also what is of little worth."""
         reader = self.reader or _rules()
         return reader(
             text,
@@ -101,6 +107,7 @@ class Learner:
             recent=recent,
             find_names=self.find_names,
             relations=self.relations,
+            all=all,
         )
 
     def learn(self, records: Sequence[MemoryRecord]) -> list[Learnt]:
@@ -129,7 +136,11 @@ class Learner:
         heard = recent.get(record.session_id, []) if record.session_id else []
         known = [name for trust, name in heard if trust >= record.trust][-RECENT:]
         reading = self.read(
-            record.text, speaker=speaker_of(record), at=record.happened_at, recent=known
+            record.text,
+            speaker=speaker_of(record),
+            at=record.happened_at,
+            recent=known,
+            all=record.kind != Kind.MESSAGE,  # a note is kept on purpose
         )
         refused.update(reading.refused)
         people = [name for name in reading.names if name.type == EntityType.PERSON]

@@ -39,6 +39,7 @@ def rules(
     recent: Sequence[NamedEntity] = (),
     find_names: NameFinder | None = None,
     relations: bool = True,
+    all: bool = False,
 ) -> Reading:
     """One statement and one name, so that a test sees whose reading stands."""
     return Reading(

@@ -103,7 +103,7 @@ def facts_report(judged: JudgedFacts, *, slips: bool = False, rules: bool = Fals
 def by_rules(sentence: Sentence) -> Reading:
     """What the rules read in a sentence."""
     speaker = NamedEntity(sentence.speaker, EntityType.PERSON)
-    return read(sentence.text, speaker=speaker, at=sentence.at)
+    return read(sentence.text, speaker=speaker, at=sentence.at, all=True)
 
 
 def judge(sentences: Iterable[Sentence], reader: Reader = by_rules) -> list[Outcome]:

@@ -28,17 +28,19 @@ SAM = NamedEntity("Sam", EntityType.PERSON)
     ],
 )
 def test_names_are_typed_by_what_is_around_them(text: str, name: str, type: str) -> None:
-    found = {one.text: one.type for one in read(text, speaker=SAM, at=AT).names}
+    found = {one.text: one.type for one in read(text, speaker=SAM, at=AT, all=True).names}
     assert found[name] == type
 
 
 def test_a_statement_knows_the_type_better() -> None:
-    found = {one.text: one.type for one in read("I live in Rowan", speaker=SAM, at=AT).names}
+    found = {
+        one.text: one.type for one in read("I live in Rowan", speaker=SAM, at=AT, all=True).names
+    }
     assert found == {"Rowan": "place"}
 
 
 def test_names_alone() -> None:
-    reading = read("Ana lives in Rome", speaker=SAM, at=AT, relations=False)
+    reading = read("Ana lives in Rome", speaker=SAM, at=AT, relations=False, all=True)
     assert reading.statements == ()
     assert {one.text for one in reading.names} == {"Ana", "Rome"}
 
@@ -47,5 +49,5 @@ def test_a_name_finder_takes_the_place_of_capital_letters() -> None:
     def find(text: str) -> Sequence[NamedEntity]:
         return [NamedEntity("ana", EntityType.PERSON)]
 
-    reading = read("ana says hi to Bo", speaker=SAM, at=AT, find_names=find)
+    reading = read("ana says hi to Bo", speaker=SAM, at=AT, find_names=find, all=True)
     assert reading.names == (NamedEntity("ana", EntityType.PERSON),)

@@ -14,7 +14,7 @@ SAM = NamedEntity("Sam", EntityType.PERSON)
 
 
 def said(text: str) -> list[Statement]:
-    return list(read(text, speaker=SAM, at=AT).statements)
+    return list(read(text, speaker=SAM, at=AT, all=True).statements)
 
 
 def told(text: str) -> set[str]:
@@ -237,8 +237,8 @@ def test_whom_it_is_about(text: str, expected: str) -> None:
 def test_a_pronoun_means_the_only_one_spoken_of_before() -> None:
     bob, eve, ana = (NamedEntity(name, EntityType.PERSON) for name in ("Bob", "Eve", "Ana"))
     text = "She works at Acme"
-    one = read(text, speaker=SAM, at=AT, recent=[bob, eve])
-    two = read(text, speaker=SAM, at=AT, recent=[ana, eve])
+    one = read(text, speaker=SAM, at=AT, recent=[bob, eve], all=True)
+    two = read(text, speaker=SAM, at=AT, recent=[ana, eve], all=True)
     assert [statement.subject for statement in one.statements] == [eve]
     assert two.statements == ()
     assert two.refused == {"no subject": 1}
@@ -274,7 +274,7 @@ def test_a_pronoun_means_the_only_one_spoken_of_before() -> None:
     ],
 )
 def test_what_is_refused(text: str, reason: str) -> None:
-    reading = read(text, speaker=SAM, at=AT)
+    reading = read(text, speaker=SAM, at=AT, all=True)
     assert reading.statements == ()
     assert reason in reading.refused
 
@@ -302,7 +302,7 @@ def test_what_says_nothing(text: str) -> None:
 
 
 def test_only_the_first_sentences_of_a_long_text_are_read() -> None:
-    reading = read("I live in Rome. " * 60, speaker=SAM, at=AT)
+    reading = read("I live in Rome. " * 60, speaker=SAM, at=AT, all=True)
     assert len(reading.statements) == 1
     assert reading.refused["too long"] == 20
 
@@ -360,7 +360,6 @@ def test_times_are_resolved_from_the_message(
     ("text", "predicate"),
     [
         ("I'm moving to Berlin next month", "lives in"),
-        ("I'm moving to Berlin", "lives in"),
         ("I'll start at Beta in June", "works at"),
         ("From Monday I'll be working at Beta", "works at"),
         ("I'm turning 40 next month", "age"),

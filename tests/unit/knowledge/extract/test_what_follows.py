@@ -14,7 +14,7 @@ AT = datetime(2023, 5, 10, 15, tzinfo=UTC)
 
 
 def reading(text: str, speaker: str = "Sam") -> Reading:
-    return read(text, speaker=NamedEntity(speaker, EntityType.PERSON), at=AT)
+    return read(text, speaker=NamedEntity(speaker, EntityType.PERSON), at=AT, all=True)
 
 
 def short(statements: Iterable[Statement]) -> set[str]:
@@ -103,9 +103,8 @@ def test_an_end_is_that_of_the_wedding() -> None:
     ("text", "said", "follows"),
     [
         ("My mom lives in Rome", {"Sam's mom | lives in | Rome"},
-         {"Sam | mother | Sam's mom", "Sam's mom | same as | Sam's mother"}),
-        ("My sister works at Acme", {"Sam's sister | works at | Acme"},
-         {"Sam | sister | Sam's sister"}),
+         {"Sam's mom | same as | Sam's mother"}),
+        ("My sister works at Acme", {"Sam's sister | works at | Acme"}, set()),
         ("My mom works at Acme. Her name is Teresa.",
          {"Teresa | works at | Acme", "Sam | mother | Teresa"},
          {"Sam's mom | same as | Teresa", "Sam's mother | same as | Teresa"}),
@@ -126,12 +125,6 @@ def test_a_wife_is_who_is_called_so() -> None:
     text = "My wife is called Eva. She works at Siemens."
     assert told(text) == {"Sam | married to | Eva", "Eva | works at | Siemens"}
     assert "Sam's wife | same as | Eva" in implied(text)
-
-
-def test_one_without_a_name_is_trusted_less_than_one_with_a_name() -> None:
-    (relative,) = (one for one in reading("My wife likes tea").implied if one.object)
-    assert relative.predicate == "married to"
-    assert relative.trust == 0.5
 
 
 @pytest.mark.parametrize(
@@ -207,7 +200,7 @@ def test_how_many_addresses_and_diets_there_are() -> None:
     [
         ("Globex laid me off", {"Sam | works at | Globex †"}),
         ("Globex fired Bob", {"Bob | works at | Globex †"}),
-        ("Acme hired me as a cook", set()),
+        ("Acme hired me as a cook", {"Sam | works at | Acme", "Sam | works as | cook"}),
         ("They laid me off", {"Sam | works at |  †"}),
         ("I was let go from Globex", {"Sam | works at | Globex †"}),
         ("I was let go", {"Sam | works at |  †"}),

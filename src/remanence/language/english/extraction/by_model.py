@@ -113,11 +113,13 @@ class ModelReader:
         recent: Sequence[NamedEntity] = (),
         find_names: NameFinder | None = None,
         relations: bool = True,
+        all: bool = False,
     ) -> Reading:
         """What the text says, as far as its own words bear it out."""
         by_rules = self._rules(
-            text, speaker=speaker, at=at, recent=recent, find_names=find_names, relations=relations
-        )
+            text, speaker=speaker, at=at, recent=recent, find_names=find_names,
+            relations=relations, all=all,
+        )  # fmt: skip
         if not relations or not text.strip():
             return by_rules
         if len(text) > MAX_TEXT:

@@ -80,7 +80,7 @@ _WHEN_WORDS = frozenset(["when", "once", "until", "till", "before", "after", "wh
 _WHEN = re.compile(rf"(?:{'|'.join(_WHEN_WORDS)})\b", re.IGNORECASE)
 _MORE = re.compile(r"\s+[\w$€£]")
 _MORE_HERE = re.compile(r"\s+(?:at|for|in|as|with|an?|the|to)\s")
-_NAMED = re.compile(rf"(?:[{UPPER}][\w'-]+|{either([*KIN, *OTHERS])}),?\s+who\s+$")
+_NAMED = re.compile(rf"(?:[{UPPER}][\w'-]+|(?<![\w-])(?:{either([*KIN, *OTHERS])})),?\s+who\s+$")
 _FINITE = re.compile(
     r"\b(?:is|was|are|were|has|would|can|will|makes?|made|gives?|gave|helps?|helped|feels?|felt"
     r"|sounds?|have|I|we|it)\b"
@@ -263,6 +263,11 @@ def _verb_follows(text: str, subject: Subject) -> bool:
         or low.endswith("ed")
         or (person and low.endswith("s") and len(low) > 3)
     )
+
+
+def is_anchor(clause: Clause) -> bool:
+    """Whether the clause only says when something else was: "when I turned ten"."""
+    return clause.connector in _WHEN_WORDS or _WHEN.match(clause.text) is not None
 
 
 def _opened(text: str, start: int, connector: str) -> Clause | None:

@@ -26,8 +26,6 @@ _TAKES_BACK = re.compile(
 )
 FOLLOWS = "follows"
 _NOT_REALLY = re.compile(r"(?:lol|haha)[,.!]*\s+not really\b[\s,.!]*", re.IGNORECASE)
-# Somebody without a name never takes the place of somebody who has one.
-UNNAMED = 0.5
 _PARTED = re.compile(r"\b(?:divorc\w*|split\w*|separat\w*|br[eo]ak\w*|broke\w*|over)\b", re.I)
 _PERSON = re.compile(PERSON)
 _SPLIT = re.compile(r"\bsplit\b", re.IGNORECASE)
@@ -111,13 +109,12 @@ def _over(one: Statement, predicate: str, when: Timespan) -> Statement:
 
 
 def _relatives(said: Iterable[Statement], people: People) -> Iterator[Statement]:
-    """Whose those are that have no name: "my mom" is somebody's mother."""
+    """Who is one and the same though called otherwise: "my mom" is my mother."""
     for one in said:
         kinsman = people.unnamed.get(one.subject.text)
         if kinsman is None or not _is_the_one(kinsman):
             continue
         predicate = KIN[kinsman.word].predicate
-        yield _link(one, kinsman.owner, predicate, one.subject, UNNAMED)
         if predicate in _LASTING and kinsman.word != predicate:
             yield _link(one, one.subject, SAME_AS, kinsman.called(predicate))
 
@@ -150,10 +147,8 @@ def _is_the_one(kinsman: Kinsman) -> bool:
     return kinsman.word in KIN and _NOT_THE_ONE.isdisjoint(kinsman.adjective.split())
 
 
-def _link(
-    one: Statement, subject: NamedEntity, predicate: str, other: NamedEntity, trust: float = 1.0
-) -> Statement:
+def _link(one: Statement, subject: NamedEntity, predicate: str, other: NamedEntity) -> Statement:
     return replace(
         one, subject=subject, predicate=predicate, value=other.text, object=other,
-        kind=FactKind.FACT, trust=one.trust * trust, began=None, ended=None, rule=FOLLOWS,
+        kind=FactKind.FACT, began=None, ended=None, rule=FOLLOWS,
     )  # fmt: skip

@@ -33,6 +33,13 @@ _SUPPOSED = re.compile(
     r"|wondering)\b",
     re.IGNORECASE,
 )
+# What makes nothing doubtful: "I'm allergic to nuts, in case you cook for me".
+_BY_THE_WAY = re.compile(
+    r",?\s+(?:just\s+)?(?:in case|if (?:you must know|you were wondering|anyone asks|you ever need"
+    r"|(?:that|it|this)(?:'s| is)? (?:helps?|matters|of (?:any )?(?:use|help)|relevant|useful))"
+    r")\b.*",
+    re.IGNORECASE,
+)
 _TASK = re.compile(
     r"(?:please |can you |now )*(?:translate|rewrite|summari[sz]e|proofread|write|give me)\b",
     re.IGNORECASE,
@@ -77,6 +84,7 @@ def refusal(sentence: str) -> str | None:
     if " " not in sentence.strip() or (_triggers().isdisjoint(words) and not short):
         talk = words and words[0] in lexicon.words("interjections")
         return "small talk" if talk else "nothing said"
+    sentence = _BY_THE_WAY.sub("", sentence)
     if _MARK.search(sentence) or _ASKS.match(sentence[:1].lower() + sentence[1:]):
         return "question"
     if _SUPPOSED.search(sentence):

@@ -21,8 +21,10 @@ PERSON = rf"{_TITLE}{_CAPITAL}(?:\s(?:(?:de|da|do|van|von|der|la|del)\s)?{_CAPIT
 _NAME = re.compile(NAME)
 _PERSON = re.compile(PERSON)
 CUT = re.compile(
-    rf"\s*(?:[|.;:!?()\[\]…\n—–]|\s-\s|,?\s(?:{lexicon.either('value_ends')})\b)", re.IGNORECASE
+    rf"\s*(?:[|;!?()\[\]…\n—–]|[.:](?!\d)|\s-\s|,?\s(?:{lexicon.either('value_ends')})\b)",
+    re.IGNORECASE,
 )
+_COMMA = re.compile(r",(?!\d{3}\b)")
 _LEAD = re.compile(
     r"(?:\s*(?:a|an|the|some|any|my|our|his|her|their|its|this|that|these|those|all|really|very"
     r"|quite|such|lots of|plenty of|a lot of|a bit of|kind of|sort of|one of (?:my|our|the)|brand"
@@ -34,6 +36,7 @@ _AND = re.compile(r"\s(?:and|or|&)\s", re.IGNORECASE)
 _LINK = re.compile(rf"(?:\s*\(?\d+\)?)?\s*(?:,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)(?=[{UPPER}])")
 _ARTICLE = re.compile(r"\s*(?:(?:the|a|an|our|my)\s+(?=[A-Z]))?")
 _MAX_WORDS = 8
+_COUNTED = frozenset(["one", "ones", "two", "three"])
 _MOST_LISTED = 6
 _LOWER_WORD = re.compile(r"[a-zà-ÿ]+(?:'[a-z]+)?")
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -96,7 +99,7 @@ def before_cut(text: str) -> str:
 
 def phrase(text: str, stop: re.Pattern[str] | None = None) -> str:
     """The noun phrase that the text starts with: no article, nothing about time or reasons."""
-    text = before_cut(text.lstrip()).partition(",")[0]
+    text = _COMMA.split(before_cut(text.lstrip()), maxsplit=1)[0]
     if stop and (found := stop.search(text)):
         text = text[: found.start()]
     return bare(text)
@@ -106,7 +109,7 @@ def bare(text: str) -> str:
     """A phrase without articles before and loose words after it; nothing if nothing is left."""
     lead = _LEAD.match(text)
     words = (text[lead.end() :] if lead and lead.end() < len(text) else text).split()
-    if words and words[-1].lower() in lexicon.words("pointing"):
+    if words and words[-1].lower() in lexicon.words("pointing") | _COUNTED:
         return ""
     while words and words[-1].strip(",'\"*_").lower() in lexicon.words("loose_ends"):
         words.pop()
@@ -120,7 +123,7 @@ def listed(text: str, stop: re.Pattern[str] | None = None) -> list[str]:
     """The noun phrases of a list that ends in "and …", or the one there is."""
     text = before_cut(text.lstrip())
     if not _AND.search(text):
-        text = text.partition(",")[0]
+        text = _COMMA.split(text, maxsplit=1)[0]
     parts = _LIST.split(text)
     found: list[str] = []
     for part in parts[:_MOST_LISTED]:

@@ -13,7 +13,11 @@ from remanence.language.english.extraction.areas.being import dated_value
 from remanence.language.english.extraction.clauses import DROPPED, WHO, Clause, clauses
 from remanence.language.english.extraction.consequences import corrected, following, takes_back
 from remanence.language.english.extraction.gate import expanded, is_task, refusal, unfolded
-from remanence.language.english.extraction.name_types import typed_names, with_types
+from remanence.language.english.extraction.name_types import (
+    is_first_name,
+    typed_names,
+    with_types,
+)
 from remanence.language.english.extraction.rule import ClauseScene, Dated, RuleFinding, dated, loose
 from remanence.language.english.extraction.sentences import MAX_TEXT, sentences
 from remanence.language.english.extraction.statement import (
@@ -25,13 +29,19 @@ from remanence.language.english.extraction.statement import (
 from remanence.language.english.extraction.subjects import People, subject_at
 from remanence.language.english.extraction.times import Times, blanked, times_of
 from remanence.language.english.extraction.verb_group import Tense, VerbGroup
+from remanence.language.english.extraction.worth import is_kept
 from remanence.model import deadline
-from remanence.model.knowledge import EntityType
+from remanence.model.knowledge import EntityType, Timespan
 from remanence.model.predicates import Holds, predicate_of
 
 _SURE = 0.8
 _HEDGED = 0.8
 _HEARSAY = 0.6  # trust in what somebody else than the speaker is said to have said
+_TAKEN_UP = frozenset(["works at", "works as", "studies at", "studies", "lives in"])
+_I_START = re.compile(
+    r"(?:and |so )?i(?:'m| am|'ll| will)? (?:start|begin|starting)\b", re.IGNORECASE
+)
+_DOCUMENT = 1_500  # characters from which a text tells more of others than of those who talk
 _CAPITAL = re.compile(r"(?!I\b)[A-Z]")
 _ALSO = re.compile(r"\balso\b", re.IGNORECASE)
 _BESIDE = re.compile(r"\b(?:as well|on the side|too)\b", re.IGNORECASE)
@@ -45,10 +55,12 @@ def read(
     recent: Sequence[NamedEntity] = (),
     find_names: NameFinder | None = None,
     relations: bool = True,
+    all: bool = False,
 ) -> Reading:
     """What a message or a note says. First person is the speaker; times are resolved from `at`.
 
-    `recent` are those spoken of before, the last one last. Without `relations` only names.
+    `recent` are those spoken of before, the last one last. Without `relations` only names; with
+    `all` also what is not worth keeping.
     """
     text = text[: MAX_TEXT + 1]
     found = list(find_names(text)) if find_names else typed_names(text, speaker, recent)
@@ -56,13 +68,17 @@ def read(
         return Reading(names=tuple(dict.fromkeys(found)))
     reader = _Reader(text, speaker, at, recent, found)
     statements = reader.statements()
+    if not all:
+        kept = [one for one in statements if is_kept(one, text, speaker)]
+        reader.refused["not worth keeping"] += len(statements) - len(kept)
+        statements = kept
     said = [one.object for one in statements if one.object and one.value[:1].isupper()]
     said += [one.subject for one in statements if one.subject != speaker]
     return Reading(
         statements=tuple(statements),
         implied=tuple(reader.implied(statements)),
         names=with_types(found, said),
-        refused=dict(reader.refused),
+        refused=dict(+reader.refused),
     )
 
 
@@ -78,7 +94,7 @@ class _Reader:
         found: Sequence[NamedEntity],
     ) -> None:
         self.refused: Counter[str] = Counter()
-        self._text, self._at = text, at
+        self._text, self._at, self._recent = text, at, recent
         self._persons = [one for one in found if one.type == EntityType.PERSON]
         other = (EntityType.PLACE, EntityType.ORGANISATION, EntityType.TOPIC)
         things = frozenset(one.text.lower() for one in found if one.type in other)
@@ -110,8 +126,15 @@ class _Reader:
             back = takes_back(sentence)
             if back and kept and kept.pop():
                 self.refused["joke"] += 1
+            if kept and (start := self._start(sentence)):
+                kept[-1] = [_from(one, start) for one in kept[-1]]
             kept.append(list(self._sentence(sentence[back:])) if sentence[back:] else [])
         return [one for said in kept for one in said]
+
+    def _start(self, sentence: str) -> Timespan | None:
+        """When what was told before begins: "I got the job at Acme! I start on 1 April."."""
+        found = _I_START.match(sentence)
+        return times_of(sentence[found.end() :], self._at, "future")[0].point if found else None
 
     def _christened(self, said: Iterable[Statement]) -> Iterator[Statement]:
         """The statements about somebody by their name, if the text told it only afterwards."""
@@ -170,6 +193,13 @@ class _Reader:
             return tuple(self._people.named[-1:])
         return self._people.resolve(clause.subject) if clause.subject else ()
 
+    def _is_somebody(self, one: NamedEntity) -> bool:
+        """Whether a subject is known to be a person, and one of this talk, not of a document."""
+        if one == self._people.speaker or "'s " in one.text or self._people.is_kin(one.text):
+            return True
+        named = one in self._persons or one in self._recent or is_first_name(one.text)
+        return (named or one.text in self._people.pets) and len(self._text) < _DOCUMENT
+
     def _ruled(
         self,
         clause: Clause,
@@ -187,7 +217,7 @@ class _Reader:
             when = dated(one, group, times, self._at, clause)
             if reason := when.refusal or _beside(one, clause, when):
                 self.refused[reason] += 1
-            for subject in (one.subject,) if one.subject else who:
+            for subject in (one.subject,) if one.subject else filter(self._is_somebody, who):
                 made = self._made(one, subject, when, sure, sentence)
                 if one.implied or (reason and when.ended):
                     self._aside.extend(made)
@@ -228,6 +258,12 @@ class _Reader:
             ended=when.ended,
             rule=one.rule,
         )
+
+
+def _from(one: Statement, start: Timespan) -> Statement:
+    """What was just taken up, with the day of its start."""
+    taken_up = one.predicate in _TAKEN_UP and not (one.began or one.ended)
+    return replace(one, began=start) if taken_up else one
 
 
 def _as_told(made: Statement, clause: Clause, source: NamedEntity | None) -> Statement:

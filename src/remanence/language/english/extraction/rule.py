@@ -184,7 +184,7 @@ def _phased(aspect: Aspect, phase: Phase | None) -> Aspect:
 
 def _state(group: VerbGroup, times: Times, at: datetime, *, since: bool) -> Dated:
     if group.tense is Tense.FUTURE:
-        return Dated(began=_to_come(times, at))
+        return _to_come(times, at)
     if group.tense is Tense.USED:
         return Dated(began=times.since, ended=times.until or times.point or Timespan(end=at))
     if group.tense is Tense.PAST:
@@ -203,7 +203,7 @@ def _start(group: VerbGroup, times: Times, at: datetime) -> Dated:
         return Dated(began=times.point or times.since, ended=times.until)
     if group.tense is Tense.USED:
         return Dated(refusal="not sure it lasts")
-    return Dated(began=_to_come(times, at)) if _ahead(group, times, at) else _HABIT
+    return _to_come(times, at) if _ahead(group, times, at) else _HABIT
 
 
 def _end(group: VerbGroup, times: Times, at: datetime) -> Dated:
@@ -211,7 +211,8 @@ def _end(group: VerbGroup, times: Times, at: datetime) -> Dated:
         return Dated(ended=times.point or times.until or Timespan(end=at))
     if group.verb == "be" and group.tense is Tense.PRESENT:
         return Dated(ended=times.since or Timespan(end=at))
-    return Dated(ended=_to_come(times, at)) if _ahead(group, times, at) else _HABIT
+    come = _to_come(times, at) if _ahead(group, times, at) else _HABIT
+    return Dated(ended=come.began, refusal=come.refusal)
 
 
 def _ahead(group: VerbGroup, times: Times, at: datetime) -> bool:
@@ -237,6 +238,7 @@ def _ever(group: VerbGroup, times: Times, at: datetime) -> Dated:
     return Dated()
 
 
-def _to_come(times: Times, at: datetime) -> Timespan:
+def _to_come(times: Times, at: datetime) -> Dated:
+    """What is to come is as good as done where its day is known; else it is no more than a plan."""
     point = times.point or times.since
-    return point if point and is_later(point, at) else Timespan(start=at)
+    return Dated(began=point) if point and is_later(point, at) else Dated(refusal="a plan")

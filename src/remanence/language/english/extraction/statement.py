@@ -73,6 +73,7 @@ class Reader(Protocol):
         recent: Sequence[NamedEntity] = (),
         find_names: NameFinder | None = None,
         relations: bool = True,
+        all: bool = False,
     ) -> Reading:
         """What the text says."""
 

@@ -20,7 +20,7 @@ def either(words: Sequence[str]) -> str:
     return "|".join(sorted(words, key=len, reverse=True))
 
 
-OWNER = rf"(?:(?i:my|our|his|her|their)|(?i:the user's)|{PERSON}(?:'s|(?<=s)'))"
+OWNER = rf"(?<!\w)(?:(?i:my|our|his|her|their)|(?i:the user's)|{PERSON}(?:'s|(?<=s)'))"
 KIN_PHRASE = (
     rf"(?P<owner>{OWNER})\s+(?P<adjective>(?:[a-z-]+\s+){{0,2}}?)"
     rf"(?P<kin>{either([*KIN, *FORMER, *OTHERS, *PETS])})\b(?!-|'s)"
@@ -118,17 +118,27 @@ class People:
 
     def gender(self, person: NamedEntity) -> str:
         """What is known: from a family word in the text, else from the first name."""
-        return self.genders.get(person.text) or gender_of(person.text)
+        owner, _, word = person.text.rpartition("'s ")
+        kin = kin_of(word) if owner else None
+        return self.genders.get(person.text) or (kin.gender if kin else gender_of(person.text))
 
     def pronoun(self, word: str, but: str | None = None) -> NamedEntity | None:
-        """Whom he or she is: the last subject if it fits, else the last named that does.
+        """Whom he or she is: the last subject if it fits, else the last named who is known to.
 
         Of those spoken of before this text, only if no more than one fits. `but` is not meant.
         """
         want = "f" if word.lower() in ("she", "her") else "m"
         fitting = [one for one in self.named if self.gender(one) in ("", want) and one.text != but]
+        if self.last in fitting:
+            return self.last
+        if sure := [one for one in fitting if self.gender(one)]:
+            return sure[-1]
         if fitting:
-            return self.last if self.last in fitting else fitting[-1]
+            return (
+                fitting[0]
+                if all(one.text in (but, fitting[0].text) for one in self.named)
+                else None
+            )
         around = {
             one.text: one
             for one in self.recent

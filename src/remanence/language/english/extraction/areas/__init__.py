@@ -22,7 +22,7 @@ from remanence.language.english.extraction.areas import (
 from remanence.language.english.extraction.areas.acts import happened, planned
 from remanence.language.english.extraction.areas.attributes import attributes, contacts
 from remanence.language.english.extraction.areas.health import conditions
-from remanence.language.english.extraction.areas.work import by_the_job, by_trade
+from remanence.language.english.extraction.areas.work import by_the_job, by_trade, first_day
 from remanence.language.english.extraction.clauses import Clause
 from remanence.language.english.extraction.rule import Aspect, ClauseScene, Rule, RuleFinding
 from remanence.language.english.extraction.subjects import People
@@ -105,7 +105,8 @@ def by_the_way(clause: Clause, sentence: str, people: People, lower: bool) -> It
         "attributes": attributes(clause.text[len(clause.head) :], people, lower),
         "conditions": conditions(clause.text, people),
         "by the job": by_the_job(clause.text, people),
-        "by trade": by_trade(clause.lead + clause.head, people),
+        "by trade": by_trade(clause, people),
+        "first day": first_day(sentence, people) if clause.start == 0 else (),
     }
     for name, found in ways.items():
         yield from (replace(one, rule=name) for one in found)

@@ -15,6 +15,13 @@ _END = re.compile(
     r",\s|\sand\s(?=(?:I|we|he|she|it|that|the|see|then)\b)|\s(?:for (?:my|his|her|our)|over)\s.*",
     re.IGNORECASE,
 )
+_WHOLE = re.compile(
+    r"[|;!?()\[\]…\n—–]|[.:](?!\d)|,(?!\d{3}\b)|\s-\s|\sand\s(?=(?:I|we|he|she|it|that|then|you)\b)"
+    r"|\s(?:but|because|cause|since|so|when|whenever|where|which|while|who|whom|although|though|unless"
+    r"|until|if|before|after|than|not|it was|it is)\b",
+    re.IGNORECASE,
+)
+_OVER_TIME = re.compile(r"\s*\|\s*(?=(?:with|at|in|to|for|from|by|about)\s)")
 _NOUN = re.compile(
     r"(?:be|have|see|try|use|give|call|bring|send|do)\s+(?:an?|the|my|our|[A-Z])", re.I
 )
@@ -24,7 +31,7 @@ _ON_THE_NTH = re.compile(r"\bon the \d{1,2}(?:st|nd|rd|th)\b")
 _OFF_TO = re.compile(r"\s*off to\s+(?=[A-Z])")
 _FIRST = frozenset(["just", "also", "really", "finally", "maybe", "definitely"])
 _SHORT = frozenset(["quit", "retire", "graduate", "marry", "divorce", "resign", "emigrate", "died"])
-_MAX_WORDS = 9
+_MAX_WORDS, _LONGEST = 9, 14
 _MEDICAL = re.compile(
     r"\s*(?:an?\s+(?:\w+\s+)?(?:heart attack|stroke|operation|accident|miscarriage|baby|surgery"
     r"|transplant"
@@ -58,15 +65,23 @@ _LOOSE = re.compile(rf"\b(?:{lexicon.either('loose_objects')})$", re.IGNORECASE)
 
 
 def action(text: str) -> str:
-    """The act that the text starts with, without times and reasons; nothing if none is left."""
-    text = before_cut(text.strip())
-    end = _END.search(text)
-    words = (text[: end.start()] if end else text).split()
+    """The act that the text starts with, without times and reasons; nothing if none is left.
+
+    It is told whole if that is not too long, so that nobody has to guess with whom or what for.
+    """
+    whole = _WHOLE.split(_OVER_TIME.sub(" ", text.strip()), maxsplit=1)[0]
+    return _trimmed(whole, _LONGEST) or _trimmed(
+        _END.split(before_cut(text.strip()))[0], _MAX_WORDS
+    )
+
+
+def _trimmed(text: str, most: int) -> str:
+    words = text.split()
     while words and words[0].lower() in _FIRST:
         words = words[1:]
     while words and words[-1].lower() in lexicon.words("plan_ends"):
         words = words[:-1]
-    if not words or len(words) > _MAX_WORDS:
+    if not words or len(words) > most or words[-1].lower() in lexicon.words("auxiliaries"):
         return ""
     enough = len(words) > 1 or words[0].lower() in _SHORT
     return " ".join(words).rstrip(",.!;:") if enough else ""
@@ -87,7 +102,7 @@ def _plan(predicate: str) -> Give:
             if group.wished
             else first not in lexicon.words("no_plans") or _NOUN.match(value)
         )
-        if value and fits and not POINTING.search(value):
+        if value and fits and not (POINTING.search(value) or value.startswith("make sure")):
             yield RuleFinding(predicate, value, Aspect.PLAN)
 
     return give

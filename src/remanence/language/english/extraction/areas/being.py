@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from remanence.language.english import lexicon
+from remanence.language.english.extraction.clauses import is_anchor
 from remanence.language.english.extraction.name_types import is_first_name, is_place
 from remanence.language.english.extraction.phrases import UPPER, person_at
 from remanence.language.english.extraction.rule import Aspect, ClauseScene, RuleFinding, rule
@@ -30,8 +31,8 @@ _ISO = re.compile(r"(?P<year>\d{4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})")
 _YEARS = rf"\d{{1,3}}|{BELOW_TWENTY}|(?:{TENS})(?:-\w+)?"
 _AGE = re.compile(
     rf"\s*({_YEARS})"
-    r"(?:\s*(?:-|\s)?years?(?:-|\s)?old|\s*yo|\s*y/o)?\s*(?:[|.,!;)]|$|\s?(?:and|now|today|already"
-    r"|but)\b)",
+    r"(?:\s*(?:-|\s)?years?(?:-|\s)?old|\s*yo|\s*y/o)?\s*(?:[|.,!;)](?!\d)|$"
+    r"|\s?(?:and(?! \d)|now|today|already|but)\b)",
     re.IGNORECASE,
 )
 _MONTH = (
@@ -88,8 +89,10 @@ def _age(scene: ClauseScene, _after: str, _tail: re.Match[str]) -> Iterable[Rule
         yield RuleFinding("age", age)
 
 
-def _turned(_scene: ClauseScene, _after: str, tail: re.Match[str]) -> Iterable[RuleFinding]:
-    if age := years(tail[1]):
+def _turned(scene: ClauseScene, _after: str, tail: re.Match[str]) -> Iterable[RuleFinding]:
+    """ "I turned 30", and not "when I turned ten we moved"."""
+    age = years(tail[1])
+    if age and not is_anchor(scene.clause):
         yield RuleFinding("age", age, Aspect.START)
 
 

@@ -31,12 +31,19 @@ _ONE = (
 )
 _ARTICLE = re.compile(rf"\s*(?:(?:myself|himself|herself|ourselves|us|me)\s+)?(?={_ONE})", re.I)
 _NEXT = re.compile(rf"(?:,\s+(?:and\s+)?|\s+and\s+)(?={_ONE})", re.IGNORECASE)
+# "I got a vase for my mom": it is hers.
+_GIVEN = re.compile(
+    r"^\s*(?:him|her|them|[A-Z]\w+)\s+an?\s|\sfor\s+(?:my|our|his|her|their|him|them|[A-Z]\w+'s)\b"
+    r"(?!\s+(?:own|collection|home|house|apartment|kitchen|garden|car|bike|birthday|trip))"
+)
 _LINKS = frozenset(["for", "of", "with", "in", "from", "to", "and", "on", "at", "who", "that"])
 _PLURAL_PETS = re.compile(rf"\s*(?:some\s+)?(?:{either([*PET_PLURALS])})\b", re.IGNORECASE)
 
 
 def _has(aspect: Aspect) -> Give:
     def give(scene: ClauseScene, after: str, _tail: re.Match[str]) -> Iterable[RuleFinding]:
+        if scene.group.tense is Tense.FUTURE or (aspect is Aspect.START and _GIVEN.search(after)):
+            return
         for part in _NEXT.split(after):
             near, start = _close_to(part), _ARTICLE.match(part)
             if near is not None:
@@ -53,7 +60,9 @@ def _past(scene: ClauseScene) -> bool:
 
 
 # "a bird bath" is no bird.
-_FOR_ANIMALS = re.compile(rf"[\s-]+(?:{lexicon.either('for_animals')})\b", re.IGNORECASE)
+_ENDS_ANIMAL = re.compile(
+    rf"\s*(?:$|[^\w\s-])|\s+(?:[{UPPER}]|(?:{lexicon.either('after_animals')})\b)"
+)
 
 
 def _close_to(text: str) -> tuple[str, str] | None:
@@ -65,7 +74,7 @@ def _close_to(text: str) -> tuple[str, str] | None:
         one = KIN_PLURALS.get(low) or PET_PLURALS.get(low) or low
         if low.endswith("'s"):
             return None
-        if one in PETS and _FOR_ANIMALS.match(text[word.end() :]):
+        if one in PETS and not _ENDS_ANIMAL.match(text, word.end()):
             return None
         if one in KIN or one in PETS:
             return one, text[word.end() :]
@@ -133,7 +142,9 @@ def _speaks(scene: ClauseScene, after: str, _tail: re.Match[str]) -> Iterable[Ru
 
 
 def _plays(scene: ClauseScene, after: str, _tail: re.Match[str]) -> Iterable[RuleFinding]:
-    if scene.group.tense in (Tense.PAST, Tense.FUTURE) and not scene.group.phase:
+    group = scene.group
+    now = group.progressive and group.tense is Tense.PRESENT
+    if (now or group.tense in (Tense.PAST, Tense.FUTURE)) and not group.phase:
         return
     for word in _WORD.findall(before_cut(after)[:80].lower()):
         if word in lexicon.words("games"):

@@ -21,6 +21,8 @@ _OF = re.compile(rf"(?P<owner>{OWNER})\s+(?:\w+\s+)?(?P<condition>{_KNOWN}|[a-z]
 _STATES = f"(?P<condition>{lexicon.either('health_states')})"
 _MEDICINE = re.compile(rf"\b(?:{lexicon.either('medicines')})\b", re.IGNORECASE)
 _NOT_MEDICINE = re.compile(rf"\b(?:{lexicon.either('no_medicines')})\b", re.IGNORECASE)
+_ANY_MEDICINE = frozenset(["meds", "medication", "medications", "medicine", "pills", "drugs"])
+_MEDICINE_WORDS = 4
 _REACTION = re.compile(
     r"\b(?:rash|allerg\w+|sick|swell\w*|hives|react\w*|anaphyla\w+|itch\w*)\b", re.I
 )
@@ -59,9 +61,15 @@ def _known(scene: ClauseScene, _after: str, tail: re.Match[str]) -> Iterable[Rul
         yield RuleFinding("has condition", _LEAD.sub("", tail["condition"]))
 
 
+def _is_named(value: str) -> bool:
+    """Whether it says which medicine: "metformin", and not "my meds", "help with my pills"."""
+    named = len(value.split()) <= _MEDICINE_WORDS and value.lower() not in _ANY_MEDICINE
+    return named and not _NOT_MEDICINE.search(value)
+
+
 def _takes(scene: ClauseScene, after: str, _tail: re.Match[str]) -> Iterable[RuleFinding]:
     for value in listed(after, _DOSE)[:2]:
-        if _MEDICINE.search(value) and not _NOT_MEDICINE.search(value):
+        if _MEDICINE.search(value) and _is_named(value):
             yield RuleFinding("takes", value)
 
 
@@ -71,14 +79,13 @@ RULES = (
     rule("have", r"(?:an?\s+)?(?:[a-z]+\s+)?allerg(?:y|ies)\s+to\s+", _allergic),
     rule("eat have drink tolerate", r"", _cannot_eat),
     rule("diagnose", r"with\s+", _condition(Aspect.START), passive=True),
-    rule("come", r"down with\s+", _condition(Aspect.START)),
     rule("suffer", r"from\s+", _condition(Aspect.STATE)),
     rule(
         "have get",
         rf"(?:(?:an?|really|terrible|bad|severe|mild|chronic)\s+)*{_CONDITION}\b",
         _known,
     ),
-    rule("take use need", r"", _takes),
+    rule("take use", r"", _takes),
     rule("be", r"on\s+(?=\w+)", _takes),
     rule(
         "be",

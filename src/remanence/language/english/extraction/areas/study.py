@@ -81,6 +81,8 @@ def _studies(scene: ClauseScene, after: str, _tail: re.Match[str]) -> Iterable[R
     where = _STUDY_AT.search(after)
     what = _IN_TOWN.sub("", after[: where.start()] if where else after)
     for one in topics(what, scene.lower) if what.strip() else ():
+        if one.endswith("ly") and " " not in one:
+            continue
         if one.split()[-1].lower() not in _IDLE and not one.lower().startswith(("for", "in ")):
             yield RuleFinding("studies", one)
     for one in school(after[where.end() :], scene.lower) if where else ():

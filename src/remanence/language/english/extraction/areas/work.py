@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from remanence.language.english.extraction.clauses import Clause
 from remanence.language.english.extraction.name_types import is_first_name, is_place
 from remanence.language.english.extraction.phrases import (
     PERSON,
@@ -44,6 +45,12 @@ _NO_TRADE = (
 )
 _USUALLY = r"(?:(?:an?|still|now|also|currently)\s+)*"
 _TONIGHT = re.compile(r"\b(?:tonight|for the day|this time|this evening)\b", re.IGNORECASE)
+# "My mom is an excellent baker": she bakes well.
+_PRAISED = re.compile(
+    r"\s*(?:(?:so|such|very|really|pretty|an?)\s+)*(?:excellent|great|good|amazing|awesome|wonderful"
+    r"|fantastic|brilliant|terrible|bad|awful|natural|decent|better|best|gifted|incredible|keen|avid"
+    r"|\w+(?:ous|ful|able|ible|less|ish))\b"
+)
 _OUT_OF_WORK = frozenset(["unemployed", "retired", "jobless", "between jobs"])
 _STATUSES = (
     r"self-employed|self employed|unemployed|retired|jobless|between jobs|freelance|a freelancer"
@@ -72,6 +79,14 @@ def _as_and_at(scene: ClauseScene, after: str, _tail: re.Match[str]) -> Iterable
         yield from _where(scene, after)
 
 
+def _hired(scene: ClauseScene, after: str, _tail: re.Match[str]) -> Iterable[RuleFinding]:
+    for one in trade(after, scene.lower):
+        yield RuleFinding("works as", one, Aspect.START)
+    where = _AT.search(after)
+    for one in organisation(after[where.end() :], scene.lower) if where else ():
+        yield RuleFinding("works at", one, Aspect.START)
+
+
 def _where(scene: ClauseScene, after: str) -> Iterable[RuleFinding]:
     where = _AT.search(after)
     for one in organisation(after[where.end() :], scene.lower) if where else ():
@@ -79,7 +94,7 @@ def _where(scene: ClauseScene, after: str) -> Iterable[RuleFinding]:
 
 
 def _is_a(scene: ClauseScene, after: str, _tail: re.Match[str]) -> Iterable[RuleFinding]:
-    if _TONIGHT.search(scene.clause.text):
+    if _TONIGHT.search(scene.clause.text) or _PRAISED.match(after):
         return
     for one in known_trade(after, scene.lower):
         yield RuleFinding("works as", one)
@@ -134,6 +149,17 @@ def _by_the_firm(scene: ClauseScene, _after: str, tail: re.Match[str]) -> Iterab
     yield RuleFinding("works at", where, Aspect.END, subject=worker)
 
 
+def _hired_by(scene: ClauseScene, after: str, tail: re.Match[str]) -> Iterable[RuleFinding]:
+    """ "Acme hired me as a cook": the firm is the subject."""
+    if tail["us"] and not scene.group.negated and scene.group.tense is not Tense.FUTURE:
+        speaker = scene.people.speaker
+        role = _AS.match(after.lstrip())
+        for one in trade(after.lstrip()[role.end() :], scene.lower) if role else ():
+            yield RuleFinding("works as", one, Aspect.START, subject=speaker)
+        if scene.who[0] != speaker and not is_first_name(scene.who[0].text):
+            yield RuleFinding("works at", scene.who[0].text, Aspect.START, subject=speaker)
+
+
 def _gave_up(scene: ClauseScene, _after: str, _tail: re.Match[str]) -> Iterable[RuleFinding]:
     """ "I quit": whatever the job was. What is still to come is told as a plan."""
     if scene.group.tense in (Tense.PAST, Tense.PERFECT):
@@ -171,7 +197,13 @@ RULES = (
          _status),
     rule("be", r"(?:(?:an?|the|now|still|also|both)\s+)+", _is_a),
     rule("be", r"(?:at|with)\s+(?:the\s+)?", _is_at),
-    rule("join", r"", _at_and_as(Aspect.START)),
+    rule("work", rf"{_NEAR}as\s+an?\s+", _as_and_at),
+    rule("hire", r"(?:as\s+)(?:an?\s+|the\s+)?", _hired, passive=True),
+    rule("hire", r"(?:at|by)\s+", _at_and_as(Aspect.START), passive=True),
+    rule("hire", rf"{_WHOM}\b", _hired_by),
+    rule("promote", r"to\s+(?:be\s+)?(?:an?\s+|the\s+)?", each("works as", trade, Aspect.START),
+         passive=True),
+    rule("join", r"(?=(?:the\s+)?(?-i:[A-Z]))", _at_and_as(Aspect.START)),
     rule("start begin", rf"{_CLASSES}{_NEAR}at\s+",
          _at_and_as(Aspect.START)),
     rule("get land find", rf"{_NEW}{_JOB}(?<!offer)\s+(?:at|with|from)\s+",
@@ -197,13 +229,26 @@ RULES = (
 _IN_MY_TRADE = re.compile(r"(?:^|\s)as\s+an?\s+(?P<trade>[a-z -]+?),?\s*$", re.IGNORECASE)
 
 
+_OWN = re.compile(r"(?:I|[Ww]e|[Mm]y|[Oo]ur)\b")
+_MACHINE = re.compile(r"\b(?:ai|language model|chatbot|assistant)\b", re.IGNORECASE)
+_FIRST_DAY = re.compile(
+    r"(?:(?:today|yesterday|it)(?:'s| is| was)\s+)?"
+    r"(?:(?:just|so|well|my|had|finished|survived)\s+)*"
+    r"(?:first|second|third|1st|2nd|3rd)\s+(?:day|week|month)\s+(?:at|with)\s+",
+    re.IGNORECASE,
+)
+_AS_MY_TRADE = re.compile(
+    r"\bmy\s+(?:\w+\s+){0,3}?(?:job|role|work|position|progress|career|days|weeks|months|years)\s+as\s+"
+    r"(?:an?\s+|the\s+)?(?P<trade>[a-z][\w -]+)"
+)
 _MADE_ME = re.compile(r"\b(?:made|appointed|named) me (?:(?:the|an?) )?(?P<trade>[a-z][\w -]+)")
+_NEVER = re.compile(r"\b(?:never|not|nobody|hardly)\b", re.IGNORECASE)
 _MY_JOB = re.compile(rf"(?P<owner>{OWNER})\s+(?:new\s+)?job\s+at\s+")
 
 
 _DISMISSED = re.compile(
     r"^(?:\w+,?\s+){0,3}?(?:they|(?:my|the)\s(?:old\s)?(?:company|firm|employer|boss|bank|agency))\s+"
-    r"(?:have\s|has\s|just\s){0,2}(?:fired|sacked|dismissed|let|laid)\s+(?:me|us)\b",
+    r"(?:have\s|has\s|just\s){0,2}(?:(?:fired|sacked|dismissed)\s+(?:me|us)|let\s+(?:me|us)\s+go|laid\s+(?:me|us)\s+off)\b",
     re.IGNORECASE,
 )
 
@@ -213,16 +258,38 @@ def by_the_job(text: str, people: People) -> Iterable[RuleFinding]:
     if _DISMISSED.search(text):
         yield RuleFinding("works at", "", Aspect.END, subject=people.speaker)
     for found in _MADE_ME.finditer(text):
+        if _NEVER.search(text[: found.start()]):
+            continue
         for one in known_trade(found["trade"], False):
             yield RuleFinding("works as", one, subject=people.speaker)
+    for found in _AS_MY_TRADE.finditer(text):
+        if _GONE.search(text[: found.start()]):
+            continue
+        for one in known_trade(found["trade"], False):
+            yield RuleFinding("works as", one, subject=people.speaker)
+            where = _AT.search(text, found.start("trade"))
+            name = name_at(text[where.end() :]) if where else ""
+            if name and not is_place(name):
+                yield RuleFinding("works at", name, subject=people.speaker)
     for found in _MY_JOB.finditer(text):
         owner, name = people.owner(found["owner"]), name_at(text[found.end() :])
         if owner and name and not _GONE.search(text[: found.start()]):
             yield RuleFinding("works at", name, subject=owner)
 
 
-def by_trade(head: str, people: People) -> Iterable[RuleFinding]:
-    """ "As a nurse I see a lot": what stands before the subject."""
-    found = _IN_MY_TRADE.search(head) if head else None
+def by_trade(clause: Clause, people: People) -> Iterable[RuleFinding]:
+    """ "As a nurse I see a lot", "as a nurse, my days are long": what stands before the subject."""
+    head = clause.lead + clause.head
+    own = _OWN.match(clause.text, len(clause.head))
+    found = _IN_MY_TRADE.search(head) if head and own else None
     for one in known_trade(found["trade"], False) if found else ():
-        yield RuleFinding("works as", one, subject=people.speaker)
+        if not _MACHINE.search(one):
+            yield RuleFinding("works as", one, subject=people.speaker)
+
+
+def first_day(sentence: str, people: People) -> Iterable[RuleFinding]:
+    """ "Second day at Acme": a job that has just begun."""
+    found = _FIRST_DAY.match(sentence)
+    name = name_at(sentence[found.end() :]) if found else ""
+    if name and not is_place(name) and not is_first_name(name):
+        yield RuleFinding("works at", name, Aspect.START, subject=people.speaker)
