@@ -21,7 +21,7 @@ from remanence.recall.question import Question
 from remanence.recall.ranked import Ranked
 from remanence.recall.ranker import Ranker
 
-FORMAT = 2
+FORMAT = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from remanence.errors import NotFound
 from remanence.model.embedding import FloatArray
-from remanence.model.memory import MemoryRecord, Related
+from remanence.model.memory import Kind, MemoryRecord, Related
 from remanence.model.ports.store import Store
 from remanence.model.query import ALL
 from remanence.recall.associations import DECAY, NOTHING
@@ -76,12 +76,13 @@ def _strengths(
 
 
 def _links(source: Store, record: MemoryRecord, min_trust: float) -> Sequence[Related]:
-    most = MOST if min_trust <= 0 else ALL
+    most = 2 * MOST if min_trust <= 0 else ALL  # some may be to summaries, which lead nowhere
     with suppress(NotFound):  # erased just now
         found = source.links.related(
             record.tenant, record.id, type=None, direction="both", limit=most
         )
-        return [link for link in found if link.memory.trust >= min_trust][:MOST]
+        told = (link for link in found if link.memory.kind != Kind.SUMMARY)
+        return [link for link in told if link.memory.trust >= min_trust][:MOST]
     return ()
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from remanence.model.embedding import FloatArray
 
 # What the score holds beside the ranker's own signals.
-EXTRA = ("importance", "recency")
+EXTRA = ("importance", "recency", "behind")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -37,6 +37,7 @@ from remanence.recall.ranker import Ranker
 from remanence.recall.results import ResultCache
 from remanence.recall.scene import Scene
 from remanence.recall.signals import extents_of, measure
+from remanence.recall.summaries import apart, are_summaries, covered, held_back, leading
 from remanence.recall.views import View, Views, only_trusted
 
 # In a small partition every cosine is at hand; in a large one the best few are read and scored.
@@ -149,12 +150,15 @@ class Recall:
 
     def rank(self, query: Query, scenes: list[Scene]) -> Ranked:
         """Every memory of the pools with its score, best first."""
-        extents = extents_of(scenes)
+        extents = extents_of(leading(scenes))
         shares = [self._shares(query, s, measure(s, extents, self.ranker.names)) for s in scenes]
+        learned = [np.zeros((len(one), 0), np.float32) for one in shares]
         if any(scene.learned is not None for scene in scenes):
-            told = zip(scenes, shares, strict=True)
-            shares = [np.column_stack([plain, learned_shares(s)]) for s, plain in told]
-        return Ranked.of(scenes, shares, self.ranker.base)
+            learned = [learned_shares(scene) for scene in scenes]
+        parts = list(zip(shares, learned, strict=True))
+        back = held_back(scenes, [plain.sum(axis=1) + more.sum(axis=1) for plain, more in parts])
+        joined = [np.column_stack([p, b, more]) for (p, more), b in zip(parts, back, strict=True)]
+        return Ranked.of(scenes, joined, self.ranker.base)
 
     def chosen(self, query: Query, ranked: Ranked) -> Ranked:
         """What is returned of a ranking: the best, varied if asked, none below `min_score`."""
@@ -178,7 +182,7 @@ class Recall:
         partitions = self.store.recall.partitions(query.reach)
         using = adapted.adapters
         found = (self._scene(query, question, wordings, p, using.get(p), past) for p in partitions)
-        return [scene for scene in found if scene is not None]
+        return [part for scene in found if scene is not None for part in apart(scene)]
 
     def _scene(
         self,
@@ -215,7 +219,8 @@ class Recall:
         lures = Lures(times, people, graph, question.of_time_alone)
         with computing():
             pool = choose_pool(columns, mask, plain, nearest, lures, size, query.limit)
-        first = pool.rows[:LEADERS]
+        first = pool.rows[~are_summaries(columns, pool.rows)][:LEADERS]
+        pool = joined(pool, covered(source, partition, columns, pool, plain), mask)
         tenant = query.reach.tenant
         rows, strength = self._links.linked(
             tenant, partition, columns, first, query.now, query.min_trust

@@ -17,6 +17,7 @@ from remanence.recall.columns import ALONE as NO_SESSION
 from remanence.recall.query import query_of
 from remanence.recall.scene import Scene
 from remanence.recall.signals import SIGNALS, SOLO, WORDY, extents_of, measure
+from remanence.recall.summaries import leading
 from remanence.tools.evaluation.datasets import Corpus, Probe, filled
 from remanence.tools.evaluation.logistic import Fitted, fit
 
@@ -109,7 +110,7 @@ def _samples(
     query = query_of(
         probe.question, tenant=memory.tenant, clock_now=probe.now, user_id=corpus.name, limit=WIDE
     )
-    [scene] = memory.parts.recall.scenes(query)
+    [scene] = leading(memory.parts.recall.scenes(query))
     keys = scene.columns.key[scene.rows].tolist()
     records = memory.parts.store.recall.records(scene.partition, keys)
     ids = np.array([str(records[key].external_id) for key in keys])
