@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remanence.language.summary import Said, Summary, summarise
-from remanence.language.summary.clauses import bare, cleaned, sentences
+from remanence.language.summary.clauses import bare, sentences
 from remanence.language.summary.facts import fact_words, known_words
+from remanence.language.summary.turns import cleaned
 
 TALK = [
     Said("Ana", "Hey Tom! How are you? I moved to Lisbon in March and it's been great!"),
@@ -113,6 +114,79 @@ def test_lists_code_and_markup_are_read_as_text() -> None:
         assert mark not in summary
 
 
+CODE = "\n".join(["def total(rows):", "    found = rows[0]", "    return found", "print(total(x))"])
+LETTER = (
+    "Dear Ms Ortega,\n"
+    + "The committee has reviewed clause 7 and annex 12. " * 12
+    + "\nKind regards"
+)
+
+
+@pytest.mark.parametrize(
+    ("pasted", "line", "never"),
+    [
+        (f"Here is my script:\n```python\n{CODE}\n```", "my script (python code)", "rows[0]"),
+        (f"This fails:\n{CODE}", "this fails (code)", "print"),
+        (f"They wrote:\n{LETTER}", 'they wrote: "Dear Ms Ortega" (', "annex 12"),
+        (
+            "My packing list:\n- tent: 2.4 kg\n- stove\n- rope: 30 m\n- map\n- torch\n- salt",
+            "my packing list: tent, stove, rope, map, torch, … (6 in all)",
+            "2.4 kg",
+        ),
+        (
+            "| City | Nights | Price |\n|---|---|---|\n| Porto | 3 | 240 |\n| Braga | 2 | 130 |",
+            "City, Nights, Price (table of 4 rows)",
+            "130",
+        ),
+    ],
+)
+def test_what_is_pasted_becomes_one_line_that_says_what_it_is(
+    pasted: str, line: str, never: str
+) -> None:
+    text = summarise([Said("Ana", f"I moved to Lisbon in March.\n\n{pasted}")], 400).text
+    assert text.startswith("Ana: moved to Lisbon in March; ")
+    assert line in text.replace("Here is ", "").replace("here is ", "").replace("This", "this")
+    assert never not in text
+
+
+def test_what_happened_comes_before_numbers() -> None:
+    talk = [
+        Said("Bo", "The new model has 12 cores, 64 GB, 8 ports and costs 2,399 euros at Vobis."),
+        Said("Bo", "I was let go yesterday and I feel awful about it."),
+    ]
+    assert summarise(talk, 60).text == "Bo: was let go yesterday."
+
+
+def test_praise_of_the_other_is_left_to_the_other() -> None:
+    talk = [
+        Said("Bo", "I ran my first marathon last Sunday."),
+        Said("Ana", "Your stamina and discipline inspire everybody around you, keep going!"),
+    ]
+    assert summarise(talk, 100).text == "Bo: ran my first marathon last Sunday."
+
+
+def test_an_assistant_never_crowds_out_whom_it_helps() -> None:
+    advice = [
+        f"Professor Kessler mixes {n} cups of flour, {n} eggs and Greek yoghurt in March."
+        for n in range(9)
+    ]
+    talk = [
+        Said("user", "What can I bake for Lena's birthday?"),
+        Said("assistant", " ".join(advice)),
+        Said("user", "I decided on the lemon cake, because Lena hates chocolate."),
+    ]
+    first, second = summarise(talk, 300).text.splitlines()
+    assert first.startswith("user: ")
+    assert "decided on the lemon cake, because Lena hates chocolate" in first
+    assert second.startswith("assistant: ")
+    assert len(second) <= 100
+
+
+def test_a_clause_stands_with_the_one_it_hangs_on() -> None:
+    text = summarise([Said("Ana", "It was when we met at the lake house in Como.")], 200).text
+    assert text == "Ana: it was when we met at the lake house in Como."
+
+
 @pytest.mark.parametrize(
     ("speaker", "text", "kept"),
     [
@@ -172,6 +246,12 @@ HOSTILE = {
     "one word": "x" * 100_000,
     "controls": "a\x00\u202e\ud800b " * 20_000,
     "clauses": "because " * 10_000,
+    "rows": "| " * 50_000 + "x",
+    "tables": "| a |\n" * 20_000,
+    "code": "  " * 50_000 + "x = \n" + "x = [" * 20_000,
+    "marks": "* " * 20_000 + "\n" + "**" * 30_000,
+    "letters": "Dear x,\n" * 12_000,
+    "leads": "a. b:\n- c\n- d\n- e\n" * 5_000,
 }
 
 
@@ -225,10 +305,12 @@ def test_a_clause_without_its_padding(written: str, said: str) -> None:
 
 
 def test_sentences_and_clauses() -> None:
-    text = cleaned("Hi Tom! I met Dr. Ana at 5.30, and we talked, because she asked. Wow!")
+    text = cleaned(
+        "Hi Tom! I met Dr. Ana at 5.30, and we talked for hours, because she had asked me. Wow!"
+    )
     found = list(sentences(text, {"tom"}))
     assert [[one.text[a:b] for a, b in one.clauses] for one in found] == [
-        ["I met Dr. Ana at 5.30", "and we talked", "because she asked."]
+        ["I met Dr. Ana at 5.30", "and we talked for hours", "because she had asked me."]
     ]
 
 

@@ -23,8 +23,7 @@ from remanence.errors import RemanenceError
 from remanence.language.english.extraction.statement import NamedEntity
 from remanence.language.english.extraction.subjects import People
 from remanence.language.redaction import redactor
-from remanence.language.summary import summarise
-from remanence.language.summary.clauses import Said
+from remanence.language.summary import Said, summarise
 from remanence.language.words import word_spans
 from remanence.layers.blocks.templates import render
 from remanence.model.block import Block

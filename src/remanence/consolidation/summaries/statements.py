@@ -13,7 +13,8 @@ from remanence.consolidation.summaries.themes import Theme
 from remanence.language.english import lexicon
 from remanence.language.english.agreement import Telling, opposites
 from remanence.language.english.nouns import telling_words, term_of
-from remanence.language.summary.clauses import cleaned, label_of, sentences
+from remanence.language.summary.clauses import sentences
+from remanence.language.summary.turns import cleaned, label_of
 from remanence.language.words import stop_terms, terms
 from remanence.model.memory import MemoryRecord
 from remanence.model.ports.store import Store

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from remanence.language.summary.clauses import Said, Summary, Voice, cleaned, voices
-from remanence.language.summary.runs import Candidate, candidates, choose
+from remanence.language.summary.runs import Candidate, candidates, choose, is_machine
+from remanence.language.summary.turns import Said, Summary, Voice, cleaned, voices
 from remanence.language.words import word_spans
 
 __all__ = ["Said", "Summary", "summarise"]
@@ -39,7 +39,8 @@ def _written(picked: Sequence[Candidate], days: bool) -> str:
     lines: list[str] = []
     for day, speakers in by_day.items():
         lines += [day] if day else []
-        lines += [_line(speaker, said) for speaker, said in speakers.items()]
+        ordered = sorted(speakers.items(), key=lambda line: is_machine(line[0]))
+        lines += [_line(speaker, said) for speaker, said in ordered]
     return "\n".join(lines)
 
 
@@ -53,8 +54,8 @@ def _line(speaker: str, said: Sequence[str]) -> str:
 
 def _least(heard: Sequence[Voice], found: Sequence[Candidate], characters: int) -> Summary:
     """The best or the longest thing said, cut between words: nothing fits, or nothing matters."""
-    best = max(found, key=Candidate.worth, default=None)
-    if best and best.worth():
+    best = max(found, key=lambda one: one.worth(least=0), default=None)
+    if best and best.worth(least=0):
         return _cut(best.place, best.speaker, best.text, characters)
     longest = max(heard, key=lambda voice: len(voice.text), default=None)
     if longest is None:

@@ -1,26 +1,18 @@
-"""Turns taken apart: sentences, the clauses in them, and what a clause says without its padding."""
+"""Sentences taken apart: their clauses, what one says without its padding, and in which manner."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
-from datetime import date, datetime
 
 from remanence.language.english import lexicon
+from remanence.language.english.verbs import Form, verb
 from remanence.language.words import is_stop_word, word_spans
 
-_LABEL = re.compile(r"([^\n:;.!?]{1,60}): (?=\S)")
-_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 Span = tuple[int, int]
 LONGEST = 240
-_LEAST_WORDS = 3
-_UNSAFE = re.compile(
-    r"[\x00-\x08\x0e-\x1b\x7f-\x9f\u200b\u2060\ufeff\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
-)
-_CODE = re.compile(r"```.*?```|~~~.*?~~~", re.DOTALL)
-_LIST_MARK = re.compile(r"^[ \t]*(?:(?:[#>|]+|[-*•+]|\d{1,3}[.)])[ \t]+)+", re.MULTILINE)
-_MARKUP = re.compile(r"\*\*|__|`|^[ \t|:=_*-]+$", re.MULTILINE)
+_LEAST_WORDS = 4
 # Possessive, and never begun inside a run: a hostile row of marks costs no more than its length.
 _END = re.compile(
     r"(?<![.!?…])[.!?…]++[\"'”’)\]*]*+(?=\s|$)|[。！？।؟]+[」』”’）)]*|\n| (?=\[)|(?<=\]) "
@@ -29,11 +21,14 @@ _END = re.compile(
 _ABBREVIATED = re.compile(
     r"(?:^|\W)(?:dr|mr|mrs|ms|prof|st|vs|e\.g|i\.e|no|jr|sr|[^\W\d_])\.$", re.IGNORECASE
 )
+_HANGING = (
+    "because|since|while|although|though|when|which|who|where|until|unless|if|after|before"
+    "|porque|pero|parce|mais|weil|aber|perché"
+)
 _BREAK = re.compile(
     r"[,;:] |[，；،] ?| ?(?<![-–—])[-–—]++ |—"
     r"| (?=(?:and|but|so|or) (?:i|we|he|she|they|it|you|my|our|his|her|their|there)\b)"
-    r"| (?=(?:because|since|while|although|though|when|which|who|where|until|unless|if|after"
-    r"|before|porque|pero|parce|mais|weil|aber|perché) )",
+    rf"| (?=(?:{_HANGING}) )",
     re.IGNORECASE,
 )
 _ADVERBS = (
@@ -44,69 +39,10 @@ _JOINERS = "and|but|so|or|then|plus|also|anyway|well|oh|wow|hey|hi|yeah|yes|yep|
 _JOINED = re.compile(rf"(?:(?:{_JOINERS})\b[,!. ]*)+", re.IGNORECASE)
 _SELF = re.compile(r"I(?:['’](?:m|ve)| am)?\s+", re.IGNORECASE)
 _SHALL = re.compile(r"I['’]ll\s+", re.IGNORECASE)
+_HANGS = re.compile(rf"(?:{_HANGING})\b", re.IGNORECASE)
+_SUBJECT = re.compile(r"(?:I|we|he|she|they|there|my|our|his|her|their)\b", re.IGNORECASE)
 _PADDING = re.compile(rf"\b(?:{_ADVERBS})\s+", re.IGNORECASE)
 _EDGES = " \t\"'“”‘’*_-–—,;:.!…。，；।("
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """One turn: who said what, and when. Without a speaker it may be a summary made before."""
-
-    speaker: str | None
-    text: str
-    at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """The summary, and the places of the turns it was made of, in their order."""
-
-    text: str
-    chosen: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Voice:
-    """What one speaker said on one day, in the turn at that place."""
-
-    place: int
-    speaker: str
-    day: date | None
-    text: str
-
-
-def voices(turns: Sequence[Said]) -> Iterator[Voice]:
-    """The turns by speaker and day; a turn without a speaker is read line by line."""
-    for place, turn in enumerate(turns):
-        day = turn.at.date() if turn.at else None
-        if turn.speaker and turn.speaker.strip():
-            yield Voice(place, label_of(turn.speaker), day, turn.text)
-        else:
-            yield from _read_back(place, day, turn.text)
-
-
-def label_of(speaker: str) -> str:
-    """A speaker's name on one line and not longer than a name is."""
-    return " ".join(speaker.split())[:60].strip(" :")
-
-
-def _read_back(place: int, day: date | None, text: str) -> Iterator[Voice]:
-    for line in text.splitlines():
-        if _DAY.fullmatch(line.strip()):
-            day = _date(line.strip()) or day
-            continue
-        found = _LABEL.match(line)
-        if found and ";" not in found[1]:
-            yield Voice(place, label_of(found[1]), day, line[found.end() :])
-        elif line.strip():
-            yield Voice(place, "", day, line)
-
-
-def _date(text: str) -> date | None:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,17 +52,6 @@ class SpokenSentence:
     text: str
     clauses: tuple[Span, ...]
     asks: bool
-
-
-def cleaned(text: str) -> str:
-    """The text without code blocks, marks of lists and emphasis, and unseen characters.
-
-    Blanks are single ones, and lines end with a line feed.
-    """
-    if "```" in text or "~~~" in text:
-        text = _CODE.sub("\n", text)
-    text = _MARKUP.sub("", _LIST_MARK.sub("", text))
-    return "\n".join(" ".join(line.split()) for line in _UNSAFE.sub("", text).splitlines())
 
 
 def sentences(text: str, people: Set[str]) -> Iterator[SpokenSentence]:
@@ -140,14 +65,20 @@ def bare(text: str, *, drop_self: bool) -> str:
     """What a clause says: joining words, padding, and a leading "I" that the label stands for."""
     text = _drop(_JOINED, text.strip(_EDGES))
     if drop_self:
-        text = _SHALL.sub("will ", text) if _SHALL.match(text) else _drop(_SELF, text)
+        told = _SHALL.sub("will ", text) if _SHALL.match(text) else _drop(_SELF, text)
+        text = told if len(told.split()) > 1 else text  # "I'm Ana" and "I swim" say it whole
     text = _PADDING.sub("", _drop(_JOINED, text))
     return _balanced(" ".join(text.split()).strip(_EDGES))
 
 
+def hangs(text: str) -> bool:
+    """Whether a clause hangs on another, before it or after."""
+    return _HANGS.match(text) is not None
+
+
 def starts_well(text: str) -> bool:
-    """Whether a clause can stand at the start, without the clause it hung on."""
-    return text.split(" ", 1)[0].lower().strip(_EDGES) not in lexicon.words("dependent")
+    """Whether a clause has its own subject, so that it can stand without the one before."""
+    return _SUBJECT.match(_drop(_JOINED, text)) is not None
 
 
 def _says_something(words: list[str], people: Set[str]) -> bool:
@@ -190,12 +121,19 @@ def _split(text: str) -> Iterator[str]:
 
 
 def _clauses(text: str, people: Set[str]) -> Iterator[Span]:
-    """Spans in order; short pieces stay with a neighbour, pieces that say nothing are left out."""
-    held, count = (0, 0), 0
+    """Spans in order; short pieces stay with a neighbour, pieces that say nothing are left out.
+
+    Not those on which the next one hangs: "It was | when we met".
+    """
+    held, count, idle = (0, 0), 0, -1
     for start, end in _pieces(text):
         words = _words(text[start:end])
         if not _says_something(words, people):
+            idle = start
             continue
+        if idle >= 0 and hangs(text[start:end]) and end - idle <= LONGEST:
+            start = idle
+        idle = -1
         if count and min(count, len(words)) < _LEAST_WORDS and end - held[0] <= LONGEST:
             held, count = (held[0], end), count + len(words)
             continue
@@ -230,3 +168,62 @@ def _words(text: str) -> list[str]:
         text[start:end].lower().replace("’", "'").removesuffix("'s")
         for start, end in word_spans(text)
     ]
+
+
+# Near what bench/train_summary.py learns of bench/judged/turns.jsonl; the plain share is set.
+PLAIN, OWN, OWN_PAST, OWN_TO_YOU, WHEN, TO_YOU = 0.3, 0.7, 0.45, -0.5, 0.5, -0.2
+_LEAST = 0.1
+_OWN = re.compile(r"\b(?:i|we|my|our|me|us)(?![^\W_])", re.IGNORECASE)
+_YOU = re.compile(r"\b(?:you(?:rs?|rself)?(?![^\W_])|let['’]s\b|thanks?\b)", re.IGNORECASE)
+_WORD = re.compile(r"[a-z]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How something is said: of oneself, to the other, of the past, with a time."""
+
+    own: bool
+    to_you: bool
+    past: bool
+    when: bool
+
+    @property
+    def worth(self) -> float:
+        """What it is worth beside a plain statement; never nothing."""
+        found = PLAIN + WHEN * self.when
+        if self.own:
+            found += OWN + OWN_PAST * self.past + OWN_TO_YOU * self.to_you
+        else:
+            found += TO_YOU * self.to_you
+        return max(found, _LEAST)
+
+
+def manner_of(clause: str, *, timed: bool, retold: bool = False) -> Manner:
+    """How a clause speaks; one that is `retold` has lost its "I" to the name before it.
+
+    So has one that begins with what was done: "Took a trip to Rome".
+    """
+    words = _WORD.findall(clause.lower())
+    past = any(map(_is_past, words))
+    elided = retold or (bool(words) and _is_past(words[0]))
+    to_you = _YOU.search(clause) is not None
+    own = _OWN.search(clause) is not None or (elided and not to_you)
+    return Manner(own, to_you, past, timed)
+
+
+def together(manners: Iterable[Manner]) -> Manner:
+    """How several clauses of one sentence speak."""
+    found = list(manners)
+    return Manner(
+        any(one.own for one in found),
+        any(one.to_you for one in found),
+        any(one.past for one in found),
+        any(one.when for one in found),
+    )
+
+
+def _is_past(word: str) -> bool:
+    known = verb(word)
+    if known is None:
+        return len(word) > 4 and word.endswith("ed")
+    return bool(known[1] & Form.PAST)

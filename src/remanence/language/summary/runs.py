@@ -14,31 +14,35 @@ from datetime import date
 from functools import cache
 from math import log
 
-from remanence.language.cues import importance
 from remanence.language.english import lexicon
 from remanence.language.names import names
 from remanence.language.summary.clauses import (
+    PLAIN,
+    WHEN,
     SpokenSentence,
-    Voice,
     bare,
-    cleaned,
+    hangs,
+    manner_of,
     sentences,
     starts_well,
+    together,
 )
 from remanence.language.summary.facts import numbers, times
+from remanence.language.summary.turns import Voice, cleaned, passages
 from remanence.language.words import fold, is_stop_word, stop_terms, terms
 
 # Added to a clause's length: without it, scraps of three words win over what can be understood.
-SHORT = 40
-_LEAST_GAIN = 0.35
+SHORT = 60
+_LEAST_GAIN = 0.6
 _DAY_LINE = len("2023-05-08\n")
 _BETWEEN = len("; ")
 _LONGEST_RUN = 4
 _SHORT_ANSWER, _LONG_QUESTION = 24, 90
 _MACHINES = frozenset(["assistant", "system", "tool", "ai", "bot", "model"])
-_OF_A_MACHINE, _ASKED, _NOTED, _UNCLEAR = 0.35, 0.5, 0.4, 0.5
-# From LoCoMo's development sessions; docs/summaries.md says how little they move the figures.
-NAME, NUMBER, TIME, TITLE = 3.0, 2.5, 2.5, 3.0
+_OF_A_MACHINE, _PASTED, _NOTED = 0.35, 0.4, 0.15
+MACHINES_SHARE = 3  # one part in so many of a summary, where people speak too
+NAME, NUMBER, TIME, TITLE = 1.5, 0.5, 1.0, 1.5
+NAMED = 1.5  # that something was pasted at all
 WORD, TOPIC = 0.6, 0.3
 _MOST_ALIKE = 20
 _QUOTED = re.compile(r"[\"“«「『]([^\"“”«»「」『』]{2,60})[\"”»」』]")
@@ -57,16 +61,26 @@ class Candidate:
     carriers: Mapping[str, float]
     factor: float
 
-    def worth(self, covered: frozenset[str] | set[str] = frozenset()) -> float:
+    def worth(self, covered: Set[str] = frozenset(), least: float = _LEAST_GAIN) -> float:
         """What it would add for each character, given what is covered; 0 if too little."""
         new = sum(weight for key, weight in self.carriers.items() if key not in covered)
         gain = new * self.factor
-        return gain / (len(self.text) + SHORT) if gain >= _LEAST_GAIN else 0.0
+        return gain / (len(self.text) + SHORT) if gain >= least else 0.0
+
+    @property
+    def by_machine(self) -> bool:
+        """Whether a machine said it."""
+        return is_machine(self.speaker)
 
     def parts(self) -> set[tuple[int, int]]:
         """The clauses it is made of."""
         first, last = self.clauses
         return {(self.sentence, number) for number in range(first, last + 1)}
+
+
+def is_machine(speaker: str) -> bool:
+    """Whether a label is that of a role and not of a person."""
+    return speaker.lower() in _MACHINES
 
 
 def choose(candidates: Sequence[Candidate], characters: int, days: bool) -> list[Candidate]:
@@ -75,7 +89,9 @@ def choose(candidates: Sequence[Candidate], characters: int, days: bool) -> list
     Greedy. What a candidate adds only falls as others are taken, so it is looked at again only
     when it comes up.
     """
-    chosen = _Chosen(left=characters, days=days)
+    alone = all(candidate.by_machine for candidate in candidates)
+    share = characters if alone else characters // MACHINES_SHARE
+    chosen = _Chosen(left=characters, left_to_machines=share, days=days)
     heap = [(-candidate.worth(), number) for number, candidate in enumerate(candidates)]
     heapq.heapify(heap)
     while heap:
@@ -93,6 +109,7 @@ def choose(candidates: Sequence[Candidate], characters: int, days: bool) -> list
 @dataclass(slots=True, kw_only=True)
 class _Chosen:
     left: int
+    left_to_machines: int
     days: bool
     picked: list[int] = field(default_factory=list)
     covered: set[str] = field(default_factory=set)
@@ -101,10 +118,13 @@ class _Chosen:
     taken: set[tuple[int, int]] = field(default_factory=set)
 
     def fits(self, candidate: Candidate) -> bool:
-        return self._cost(candidate) <= self.left and self.taken.isdisjoint(candidate.parts())
+        left = self.left_to_machines if candidate.by_machine else self.left
+        return self._cost(candidate) <= left and self.taken.isdisjoint(candidate.parts())
 
     def take(self, number: int, candidate: Candidate) -> None:
-        self.left -= self._cost(candidate)
+        cost = self._cost(candidate)
+        self.left -= cost
+        self.left_to_machines = min(self.left_to_machines - cost * candidate.by_machine, self.left)
         self.picked.append(number)
         self.covered.update(candidate.carriers)
         self.lines.add((candidate.day, candidate.speaker))
@@ -122,30 +142,53 @@ class _Chosen:
 def candidates(heard: Sequence[Voice]) -> Iterator[Candidate]:
     """Every run of clauses that could stand in the summary, in the order of what was said."""
     speakers = frozenset(part for voice in heard for part in fold(voice.speaker).split())
-    texts = [cleaned(voice.text) for voice in heard]
-    carriers = Carriers(texts, speakers)
+    carriers = Carriers([cleaned(voice.text) for voice in heard], speakers)
     number, question = 0, ""
-    for voice, text in zip(heard, texts, strict=True):
+    for voice in heard:
         asked, question = question, ""
-        for sentence in sentences(text, carriers.people):
-            found = _runs(voice, sentence, number, carriers)
-            yield from (_answering(asked, run, carriers) for run in found) if asked else found
-            number, asked = number + 1, ""
-            question = sentence.text if sentence.asks else ""
+        for passage in passages(voice.text):
+            if passage.pasted:
+                yield _pasted(voice, passage.text, number, carriers)
+                number += 1
+                continue
+            for sentence in sentences(cleaned(passage.text), carriers.people):
+                found = _runs(voice, sentence, number, carriers)
+                yield from (_answering(asked, run, carriers) for run in found) if asked else found
+                number, asked = number + 1, ""
+                question = sentence.text if sentence.asks else ""
+
+
+def _pasted(voice: Voice, text: str, number: int, carriers: Carriers) -> Candidate:
+    return Candidate(
+        place=voice.place,
+        sentence=number,
+        clauses=(0, 0),
+        speaker=voice.speaker,
+        day=voice.day,
+        text=carriers.uncapitalised(text),
+        carriers=carriers.of(text) | {f"&{number}": NAMED},
+        factor=_PASTED * _weight(voice, text),
+    )
 
 
 def _runs(
     voice: Voice, sentence: SpokenSentence, number: int, carriers: Carriers
 ) -> Iterator[Candidate]:
-    carried = [carriers.of(sentence.text[start:end]) for start, end in sentence.clauses]
-    weight = _weight(voice, sentence)
+    clauses = [sentence.text[start:end] for start, end in sentence.clauses]
+    carried = [carriers.of(clause) for clause in clauses]
+    manners = [
+        manner_of(clause, timed=any(key[0] == "@" for key in found), retold=voice.retold)
+        for clause, found in zip(clauses, carried, strict=True)
+    ]
+    machine = is_machine(voice.speaker)
+    weight = _weight(voice, sentence.text) * (not (machine and sentence.asks))
     for first, (start, _) in enumerate(sentence.clauses):
         for last in range(first, min(first + _LONGEST_RUN, len(sentence.clauses))):
             written = sentence.text[start : sentence.clauses[last][1]]
             if first and not starts_well(written) and sentence.text[start - 2] != ";":
                 break
             text = bare(written, drop_self=bool(voice.speaker))
-            if not text:
+            if not text or (last == first < len(clauses) - 1 and hangs(written)):
                 continue
             yield Candidate(
                 place=voice.place,
@@ -155,13 +198,14 @@ def _runs(
                 day=voice.day,
                 text=carriers.uncapitalised(text),
                 carriers={k: v for one in carried[first : last + 1] for k, v in one.items()},
-                factor=weight * (_UNCLEAR if _is_unclear(text) else 1.0),
+                factor=weight * (PLAIN if machine else together(manners[first : last + 1]).worth),
             )
 
 
 def _answering(question: str, run: Candidate, carriers: Carriers) -> Candidate:
     """A short answer with the question it answers, without which "five years" says nothing."""
-    if len(run.text) > _SHORT_ANSWER or len(question) > _LONG_QUESTION:
+    told = len(run.text) > _SHORT_ANSWER or run.factor > PLAIN + WHEN
+    if told or len(question) > _LONG_QUESTION:
         return run
     asked = carriers.uncapitalised(bare(question, drop_self=False))
     return replace(
@@ -169,17 +213,9 @@ def _answering(question: str, run: Candidate, carriers: Carriers) -> Candidate:
     )
 
 
-def _weight(voice: Voice, sentence: SpokenSentence) -> float:
-    weight = importance(sentence.text)
-    if sentence.asks:
-        weight *= _ASKED
-    if sentence.text.startswith("["):
-        weight *= _NOTED
-    return weight * (_OF_A_MACHINE if voice.speaker.lower() in _MACHINES else 1.0)
-
-
-def _is_unclear(text: str) -> bool:
-    return text.partition(" ")[0].lower().replace("’", "'") in lexicon.words("unresolved")
+def _weight(voice: Voice, text: str) -> float:
+    weight = _NOTED if text.startswith("[") else 1.0
+    return weight * (_OF_A_MACHINE if is_machine(voice.speaker) else 1.0)
 
 
 class Carriers:
@@ -228,7 +264,7 @@ class Carriers:
             alike.append(name)
 
     def _tells(self, term: str) -> bool:
-        return term not in _idle_terms() and term not in self.people
+        return term not in idle_terms() and term not in self.people
 
     def _worth(self, term: str) -> float:
         return WORD + TOPIC * log(self._turns[term] or 1)
@@ -245,5 +281,6 @@ def _without_marks(word: str) -> str:
 
 
 @cache
-def _idle_terms() -> Set[str]:
+def idle_terms() -> Set[str]:
+    """Terms that say nothing: of stop words, and of what fills a chat."""
     return stop_terms() | frozenset(terms(" ".join(lexicon.words("hollow"))))

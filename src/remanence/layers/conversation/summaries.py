@@ -10,8 +10,8 @@ from itertools import islice
 from remanence.errors import LanguageModelError
 from remanence.language.fences import Fence, disarmed, fenced, low_trust, without_thoughts
 from remanence.language.summary import Said
-from remanence.language.summary.clauses import cleaned
 from remanence.language.summary.facts import fact_words, known_words
+from remanence.language.summary.turns import cleaned
 from remanence.language.tokens import count_tokens
 from remanence.language.words import stop_terms
 from remanence.layers.conversation.derivation import (
