@@ -281,9 +281,8 @@ def _(answer: graph.ResolveResult, explain: bool = False) -> None:
 
 def _show_statement(said: Statement) -> None:
     told = " ".join(map(shown, (said.subject.text, said.predicate, said.value or "…")))
-    began = f"  since {said.began}" if said.began else ""
-    ended = f"  until {said.ended}" if said.ended else ""
-    say(told, (f"{began}{ended}  {said.confidence:.0%} sure", "dim"), style="bold")
+    when = f"  {said.when}" if said.when else ""
+    say(told, (f"{when}  {said.confidence:.0%} sure", "dim"), style="bold")
 
 
 def _reasons(reasons: object) -> None:
@@ -303,9 +302,7 @@ def _headline(node: graph.Node) -> Text:
 def _edge(edge: graph.Relation) -> Text:
     line = Text(f"{shown(edge.source)} ").append(shown(edge.relation), "cyan")
     line.append(f" {shown(edge.target)}")
-    since = f"  since {edge.valid_from:%Y-%m-%d}" if edge.valid_from else ""
-    until = f"  until {edge.valid_to:%Y-%m-%d}" if edge.valid_to else ""
-    return line.append(since + until, style="dim")
+    return line.append(f"  {edge.when}" if edge.when else "", style="dim")
 
 
 def _way(path: graph.Route) -> str:

@@ -14,7 +14,7 @@ class Relation:
     """A fact whose object is an entity: an edge that points from `source` to `target`.
 
     `id` is the fact's, `sources` are the memories that say so. `valid_from` and `valid_to` say
-    when it was true, None where nobody said.
+    when it was true, None where nobody said; `when` says it as exactly as it is known.
     """
 
     id: str
@@ -29,6 +29,7 @@ class Relation:
     recorded_at: datetime
     valid_from: datetime | None = None
     valid_to: datetime | None = None
+    when: str = ""
     sources: tuple[str, ...] = ()
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime, time, timedelta
 from enum import StrEnum
 from uuid import UUID, uuid5
 
@@ -13,7 +14,13 @@ from remanence.model.memory import EMPTY, Metadata, aware, unit_interval
 
 # In a claim's metadata: where its days are days, unless in UTC.
 TIMEZONE = "remanence.timezone"
-_FORMS = {"month": "%Y-%m", "season": "%Y-%m", "year": "%Y", "decade": "%Y"}
+_DAY, _MONTH, _YEAR = "%Y-%m-%d", "%Y-%m", "%Y"
+_A_DAY, _A_WEEK = 1.5, 8.5
+# How a stretch of up to so many days is told that no calendar names: by its middle, or both ends.
+_UNNAMED = (
+    (4.5, "", _DAY), (31.5, "about", _DAY), (92.5, "about", _MONTH), (210.0, "", _MONTH),
+    (1100.0, "about", _YEAR), (math.inf, "", _YEAR),
+)  # fmt: skip
 _NAMES = UUID("6f2d3a0e-93b4-5c51-8f0a-7c1f2f6f9f55")
 
 
@@ -93,12 +100,57 @@ class Timespan:
         return next(fitting, "decade")
 
     def __str__(self) -> str:
-        """The date as exactly as it is known: 2024-03-05, 2024-03, 2024, before 2024-03-05."""
+        """The time as exactly as it is known, and no more: 2024-03-05, about 2016, before 2024."""
+        if self.start is not None and self.end is not None:
+            return _calendar_words(self.start, self.end)
+        if self.end is not None:
+            return f"before {self.end:{_YEAR if _is_new_year(self.end) else _DAY}}"
         if self.start is None:
-            return "some time" if self.end is None else f"before {self.end:%Y-%m-%d}"
-        if self.end is None:
-            return f"after {self.start:%Y-%m-%d}"
-        return f"{self.start:{_FORMS.get(self.precision, '%Y-%m-%d')}}"
+            return "some time"
+        form = _YEAR if _is_new_year(self.start) else _DAY
+        return f"after {self.start - timedelta(microseconds=1):{form}}"
+
+
+def _is_new_year(at: datetime) -> bool:
+    return (at.month, at.day, at.time()) == (1, 1, time())
+
+
+def _calendar_words(start: datetime, end: datetime) -> str:
+    """A stretch of the calendar by its name; one without a name by its middle or its ends."""
+    days = (end - start) / timedelta(days=1)
+    first, last = start.date(), max(start, end - timedelta(microseconds=1)).date()
+    after = last + timedelta(days=1)
+    if days <= _A_DAY:
+        return f"{first}"
+    if first.day == after.day == 1:
+        return _between(first, last, _YEAR if first.month == after.month == 1 else _MONTH)
+    if days < _A_WEEK and after.weekday() == 0 and first.weekday() in (0, 5):
+        return f"the {'week' if first.weekday() == 0 else 'weekend'} of {first}"
+    named, form = next(told for most, *told in _UNNAMED if days <= most)
+    return f"{named} {start + (end - start) / 2:{form}}" if named else _between(first, last, form)
+
+
+def _between(first: date, last: date, form: str) -> str:
+    one, other = f"{first:{form}}", f"{last:{form}}"
+    return one if one == other else f"between {one} and {other}"
+
+
+def when_said(kind: str, began: Timespan | None, ended: Timespan | None) -> str:
+    """When something was so, in words, as exactly as somebody said; of an event, when it was."""
+    if kind == FactKind.EVENT:
+        return "" if began is None else str(began)
+    since = "" if began is None or began.start is None else _after("since", "began", began)
+    last = ("planned for", "planned") if kind == FactKind.PLAN else ("until", "ended")
+    until = "" if ended is None else _after(*last, ended)
+    return f"{since} {until}".strip()
+
+
+def _after(word: str, verb: str, time: Timespan) -> str:
+    """The time after a word that goes before a date, or after a verb that goes before the rest."""
+    told = str(time)
+    if told.startswith("after "):
+        return told if word == "since" else f"ends {told}"
+    return f"{verb if told.startswith(('before ', 'between ')) else word} {told}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,8 +217,9 @@ class Fact:
     """What the claims add up to: subject, predicate, object, and over which time it was true.
 
     `valid_from` and `valid_to` say when it was true, None where nobody said; `began` and `ended`
-    how exactly that is known. `recorded_at` and `retired_at` say when it was believed. `sources`
-    are the memories that say so; `rivals` the facts that say otherwise at the same time.
+    how exactly that is known, and `when` in words: "since 2024-03", "until about 2016". Of a plan,
+    `ended` is what it is planned for. `recorded_at` and `retired_at` say when it was believed.
+    `sources` are the memories that say so; `rivals` the facts that say otherwise at the same time.
     """
 
     id: str
@@ -191,24 +244,13 @@ class Fact:
     rivals: tuple[str, ...] = ()
     user_id: str | None = None
 
-    @property
-    def when(self) -> str:
-        """When it was true, as far as somebody said: "since 2024-03", "until 2025", or nothing."""
-        if self.kind == FactKind.EVENT:
-            return "" if self.began is None else str(self.began)
-        return " ".join(part for part in (self._since, self._until) if part)
+    when: str = field(init=False, repr=False, compare=False)
 
-    @property
-    def _since(self) -> str:
-        if self.began is None or self.began.start is None:
-            return ""
-        return f"since {self.began}" if self.began.end is not None else str(self.began)
-
-    @property
-    def _until(self) -> str:
-        if self.valid_to is None:
-            return ""
-        return f"until {self.ended or f'{self.valid_to:%Y-%m-%d}'}"
+    def __post_init__(self) -> None:
+        told = when_said(self.kind, self.began, self.ended)
+        if self.valid_to is not None and self.ended is None:
+            told = f"{told} ended by {self.valid_to:{_DAY}}".lstrip()
+        object.__setattr__(self, "when", told)
 
     def holds_at(self, moment: datetime) -> bool:
         """Whether it was true then, as far as anybody said."""

@@ -211,6 +211,7 @@ def relation_of(fact: Fact) -> Relation:
         recorded_at=fact.recorded_at,
         valid_from=fact.valid_from,
         valid_to=fact.valid_to,
+        when=fact.when,
         sources=fact.sources,
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, TypeAlias
 
-from remanence.model.knowledge import FactKind, Timespan
+from remanence.model.knowledge import FactKind, Timespan, when_said
 
 _MINE = re.compile(r"\b(?:my|our)\b", re.IGNORECASE)
 _MYSELF = re.compile(r"\b(?:myself|ourselves)\b", re.IGNORECASE)
@@ -43,6 +43,10 @@ class Statement:
     began: Timespan | None = None
     ended: Timespan | None = None
     rule: str = ""
+    when: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "when", when_said(self.kind, self.began, self.ended))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
