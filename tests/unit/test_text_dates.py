@@ -118,6 +118,12 @@ def said(text: str, **options: object) -> list[str]:
         ("the week of 9 June", "2023-06-05..2023-06-12"),
         ("in the 90s", "1990-01-01..2000-01-01"),
         ("Q3 2022", "2022-07-01..2022-10-01"),
+        ("around 2016", "2015-10-01..2017-04-03"),
+        ("about May 2022", "2022-04-23..2022-06-09"),
+        ("about three weeks ago", "2023-07-22..2023-07-31"),
+        ("from 2021 to 2022 as a cook", "2021-01-01..2023-01-01"),
+        ("the 12th of last month", "2023-07-12..2023-07-13"),
+        ("at the end of the month", "2023-08-21..2023-09-01"),
     ],
 )
 def test_english(text: str, expected: str) -> None:
@@ -303,3 +309,8 @@ def test_recency_cue(text: str, cue: str | None) -> None:
 )
 def test_easter(year: int, day: tuple[int, int]) -> None:
     assert easter(year) == day
+
+
+@pytest.mark.parametrize("text", ["we left the next day", "it was on a Saturday morning"])
+def test_a_day_that_only_the_story_knows_is_none(text: str) -> None:
+    assert said(text) == []

@@ -68,7 +68,7 @@ def said_of(claim: Claim, key: str | None) -> SlotClaim:
     """The claim read by itself: the times it tells, else true when said.
 
     What is told of the end counts from its earliest moment, unless that is before the start: who
-    "lived there in 2012" did so until the end of that year.
+    "lived there in 2012" did so until the end of that year. A plan holds until its time is over.
     """
     start, end = told(claim.began), _end(claim)
     if start is None and (end is None or end > claim.observed_at):
@@ -118,7 +118,10 @@ def range_of(when: Timespan | None) -> tuple[datetime, datetime] | None:
 
 
 def _end(claim: Claim) -> datetime | None:
-    return None if claim.ended is None else told(claim.ended) or claim.observed_at
+    if claim.ended is None:
+        return None
+    planned = claim.ended.end if claim.kind == FactKind.PLAN else None
+    return planned or told(claim.ended) or claim.observed_at
 
 
 def _window(claim: Claim, start: datetime | None) -> tuple[datetime, datetime] | None:

@@ -50,12 +50,17 @@ _LATEST = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TimeMention:
-    """A time the text speaks of: the stretch meant, where it is said, how sure the reading is."""
+    """A time the text speaks of: the stretch meant, where it is said, how sure the reading is.
+
+    `since` and `until` are the times its two ends were said to be at, where they were.
+    """
 
     range: TimeRange
     span: tuple[int, int]
     text: str
     certainty: float
+    since: TimeRange | None = None
+    until: TimeRange | None = None
 
 
 def time_ranges(
@@ -73,8 +78,8 @@ def time_ranges(
     text = text[:_MAX_LENGTH]
     clock = DateContext(now=now, past=prefer == "past", day_first=day_first)
     return [
-        TimeMention(reading.range, (start, end), text[start:end], reading.certainty)
-        for start, end, reading in readings(tokens(text), clock)
+        TimeMention(one.range, (start, end), text[start:end], one.certainty, one.since, one.until)
+        for start, end, one in readings(tokens(text), clock)
     ]
 
 

@@ -73,6 +73,14 @@ def month_range(words: MatchedNodes) -> TimeReading | None:
     return TimeReading(TimeRange(start.start, end.range.end, "month"), end.certainty)
 
 
+def year_range(words: MatchedNodes) -> TimeReading | None:
+    """From 2021 to 2022."""
+    first, last = (months(words.now, node.number, 1, 12, "year") for node in words.all("Y"))
+    if first.start >= last.start:
+        return None
+    return TimeReading(TimeRange(first.start, last.end, "year"), 0.9, since=first, until=last)
+
+
 def exact_day(words: MatchedNodes) -> TimeReading | None:
     """7 May, May 7th, 2023."""
     return _dated(words, words.number("nO"))

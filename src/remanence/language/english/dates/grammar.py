@@ -68,7 +68,7 @@ def _compiled(table: Sequence[tuple[str, Rule]]) -> Pass:
 @cache
 def _first_pass() -> Pass:
     amount = "(?:[nNaf](?:[rT][nNaf])?)"
-    after_word = "(?:(?<=[CBbEFPo])t?|(?<=P-)|(?<=Po)t)"
+    after_word = "(?:(?<=[CBbEFPoq])t?|(?<=P-)|(?<=Po)t)"
     settled = f"(?:{after_word}|[ij]t?)"
     undated = "(?!,?o?t?[YnO])"
     weekday = "(?:[Ww],?)?"
@@ -79,6 +79,7 @@ def _first_pass() -> Pass:
         (f"F?[Mmk]t?[nO][T&-]t?[nO]{year}?", fixed.day_range),
         (f"Ft?[Mmk]{year}?[T&b-]t?[Mmk]{year}?", fixed.month_range),
         (f"[Mmk]{year}?[Tb-][Mmk]{year}", fixed.month_range),
+        ("F?Y[T-]Y", fixed.year_range),
         (f"{weekday}t?[nO]o?[Mmk]{year}", fixed.exact_day),
         (f"{weekday}[Mmk]t?[nO]{year}", fixed.exact_day),
         (f"{weekday}t?[nO]o?[Mm]", fixed.exact_day),
@@ -88,7 +89,7 @@ def _first_pass() -> Pass:
         ("[Ss],?o?t?Y", fixed.of_year(fixed.season_in, 0.9)),
         (f"[Hh]{year}", fixed.of_year(fixed.holiday_in)),
         (f"Q{year}", fixed.quarter_of_year),
-        (f"{amount}h?[UV]h?A", relative.ago),
+        (f"q?{amount}h?[UV]h?A", relative.ago),
         (f"g{amount}h?U", relative.ago),
         (f"{amount}h?Uh?v|i{amount}h?U(?![BEA])", relative.ahead),
         ("t?L[nNaf]U", relative.rolling),
@@ -100,13 +101,14 @@ def _first_pass() -> Pass:
         ("t?L[Hh]", fixed.yearly(fixed.holiday_in)),
         ("t?L[Mmk](?![nO])|t?Ml", fixed.yearly(fixed.month_in)),
         ("[ij]tU(?!o)", relative.plain_weekend),
+        ("(?<=Po)tU(?!o)", relative.this_unit),
         ("J", relative.some_days_ago),
         ("R", relative.han_unit),
         ("Dd?", relative.relative_day),
         (f"{settled}[Ss]{undated}", fixed.yearly(fixed.season_in)),
         (f"(?:H|{settled}h){undated}", fixed.yearly(fixed.holiday_in)),
-        (f"(?:M|(?:(?<=[CBbEFPo])|(?<=P-)|i)[mk]){undated}", fixed.yearly(fixed.month_in)),
-        ("(?:(?<!!)W|(?<=[CBbEF])w|jw)d?(?![BEo])", relative.plain_weekday),
+        (f"(?:M|(?:(?<=[CBbEFPoq])|(?<=P-)|i)[mk]){undated}", fixed.yearly(fixed.month_in)),
+        ("(?:(?<![!a])(?<!a[.])W|(?<=[CBbEF])w|jw)d?(?![BEo])", relative.plain_weekday),
         (f"(?:{settled}|(?<=U))Y|Y(?=[,|]|$)", fixed.whole_year),
         ("tG", fixed.whole_decade),
     ])  # fmt: skip
@@ -118,10 +120,12 @@ def _second_pass() -> Pass:
         ("t?P-?o?t?Z", relative.part_of),
         ("t?[OL]Uot?Z", relative.nth_unit),
         ("t?[OL]?Wot?Z", relative.weekday_of),
+        ("t?Oot?Z", relative.day_of),
         ("t?[nNaf]?h?U[BE]t?Z", relative.offset),
         ("t?W[BE]t?Z", relative.weekday_by),
         ("t?Uot?Z|UZ", relative.containing),
-        ("(?<!!)Wd?", relative.plain_weekday),
+        ("(?<![!a])(?<!a[.])Wd?", relative.plain_weekday),
+        ("qt?Z", relative.roughly),
     ])  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from remanence.language.timerange import (
 )
 
 EARLIEST_YEAR, LATEST_YEAR = 1900, 2200
+_UNTIL = 1  # of the words for an end: it lasts up to there; else it comes before
 _TOO_FINE = ("hour", "minute")
 _LONG = ("month", "season", "quarter", "year", "decade")
 _SLACK_DAYS = {"week": 3, "fortnight": 4, "month": 15, "quarter": 45, "year": 183, "decade": 1826}
@@ -105,6 +106,8 @@ def turned_unit(words: MatchedNodes) -> TimeReading | None:
         return None
     if name == "weekend":
         return TimeReading(_weekend(words.now, turn), 0.9)
+    if name == "day" and words.kinds.startswith("tL") and turn > 0:
+        return None  # "the next day" follows one that was spoken of
     if turn < 0 and (turn != -1 or words.kinds.startswith("tL")):
         return rolling(words)
     return TimeReading(unit(words.now, name, int(turn)), 0.9)
@@ -135,6 +138,12 @@ def plain_weekend(words: MatchedNodes) -> TimeReading | None:
     if words.text("U") != "weekend":
         return None
     return TimeReading(_weekend(words.now, -1 if words.clock.past else 0), 0.7)
+
+
+def this_unit(words: MatchedNodes) -> TimeReading | None:
+    """The end of the month."""
+    name = words.text("U")
+    return TimeReading(unit(words.now, name, 0), 0.7) if name in ("week", *_LONG) else None
 
 
 def turned_night(words: MatchedNodes) -> TimeReading | None:
@@ -201,6 +210,14 @@ def weekday_of(words: MatchedNodes) -> TimeReading | None:
     return None
 
 
+def day_of(words: MatchedNodes) -> TimeReading | None:
+    """The 12th of last month."""
+    whole = words.ranges()[0]
+    day = whole.range.start + (words.number("O") - 1) * DAY
+    of_month = whole.range.precision == "month" and day < whole.range.end
+    return replace(whole, range=days(day, 0)) if of_month else None
+
+
 def containing(words: MatchedNodes) -> TimeReading | None:
     """The week of 9 June, the month of May."""
     whole, name = words.ranges()[0], words.text("U")
@@ -248,9 +265,9 @@ def between(words: MatchedNodes) -> TimeReading | None:
         start = shifted(start, first.cycle, -1)
     if start >= end.end:
         return None
-    return TimeReading(
-        TimeRange(start, end.end, end.precision), min(first.certainty, last.certainty)
-    )
+    whole = TimeRange(start, end.end, end.precision)
+    began = replace(first.range, start=start, end=min(max(first.range.end, start), end.end))
+    return TimeReading(whole, min(first.certainty, last.certainty), since=began, until=end)
 
 
 def _in_year_of(span: TimeRange, start: datetime) -> TimeRange:
@@ -260,17 +277,19 @@ def _in_year_of(span: TimeRange, start: datetime) -> TimeRange:
 
 def open_since(words: MatchedNodes) -> TimeReading | None:
     """Since March."""
-    start = words.ranges()[0].range.start
-    if start >= words.now:
+    began = words.ranges()[0].range
+    if began.start >= words.now:
         return None
-    return TimeReading(TimeRange(start, midnight(words.now) + DAY, "open"), 0.8)
+    whole = TimeRange(began.start, midnight(words.now) + DAY, "open")
+    return TimeReading(whole, 0.8, since=began)
 
 
 def open_before(words: MatchedNodes) -> TimeReading | None:
-    """Before June 2023, until May."""
+    """Before June 2023, until May, by Friday."""
     span = words.ranges()[0].range
     end = span.end if "b" in words.kinds else span.start
-    return TimeReading(TimeRange(min(_year_start(words.now, EARLIEST_YEAR), end), end, "open"), 0.7)
+    whole = TimeRange(min(_year_start(words.now, EARLIEST_YEAR), end), end, "open")
+    return TimeReading(whole, 0.7, until=span if words.number("b") == _UNTIL else None)
 
 
 def open_after(words: MatchedNodes) -> TimeReading | None:
@@ -279,6 +298,14 @@ def open_after(words: MatchedNodes) -> TimeReading | None:
     today = midnight(words.now) + DAY
     end = today if start < today else max(_year_start(words.now, LATEST_YEAR), start)
     return TimeReading(TimeRange(start, end, "open"), 0.7)
+
+
+def roughly(words: MatchedNodes) -> TimeReading | None:
+    """About May, around 2016: somewhat before and after it too."""
+    said = words.ranges()[0]
+    start, end = said.range.start, said.range.end
+    slack = max(3, round((end - start) / DAY / 4)) * DAY
+    return replace(said, range=TimeRange(start - slack, end + slack, said.range.precision))
 
 
 def _year_start(now: datetime, year: int) -> datetime:

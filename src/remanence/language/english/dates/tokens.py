@@ -6,8 +6,9 @@ Kinds: D day from today, U unit, M month, W weekday, S season, H holiday (small 
 another meaning too and needs a neighbour that settles it; k: a month that is also a verb),
 V weekdays, J some days ago, G decade, Q quarter, N number, a article, f vague number, h and a half,
 O ordinal, L last / this / next, l the same in other languages, A ago after the number, g ago before
-it, v from now, P early / middle / late, d part of day, R a unit from now, i in, j on or at, o of,
-t the, F from or between, T to, & and, r or, B before, b until, E after, C since, ! every;
+it, v from now, P early / middle / late, d part of day, R a unit from now, i in, j on or at,
+q about, o of, t the, F from or between, T to, & and, r or, B before, b until (2: by), E after,
+C since, ! every;
 of what is written otherwise . blank, | break, n digits, Y year, X date.
 """
 
@@ -205,11 +206,16 @@ def _phrase_pattern() -> re.Pattern[str]:
 
 @dataclass(frozen=True, slots=True)
 class TimeReading:
-    """A time read from tokens; `cycle` is what was left out and guessed ("year", "week")."""
+    """A time read from tokens; `cycle` is what was left out and guessed ("year", "week").
+
+    `since` and `until` are the times that were said of its two ends, each as vague as it was said.
+    """
 
     range: TimeRange
     certainty: float
     cycle: str = ""
+    since: TimeRange | None = None
+    until: TimeRange | None = None
 
 
 class TokenNode(NamedTuple):

@@ -186,21 +186,27 @@ def _state(group: VerbGroup, times: Times, at: datetime, *, since: bool) -> Date
     if group.tense is Tense.FUTURE:
         return _to_come(times, at)
     if group.tense is Tense.USED:
-        return Dated(began=times.since, ended=times.until or times.point or Timespan(end=at))
+        return Dated(began=times.since, ended=times.until or _over(times.point, at))
     if group.tense is Tense.PAST:
-        began = times.since or times.point
-        return Dated(began=began, ended=times.until or times.point or Timespan(end=at))
+        point = times.point
+        began = times.since or (point if point and point.start else None)
+        return Dated(began=began, ended=times.until or _over(point, at))
     lasts = group.progressive or group.always or times.begun or since
     if group.tense is Tense.PERFECT and not lasts:
         return Dated(refusal="not sure it lasts")
     if times.point and times.point.start and times.point.start > at:
-        return Dated(began=times.point, ended=times.until)
+        return Dated(began=times.since or times.point, ended=times.until)
     return Dated(began=times.begun, ended=times.until)
+
+
+def _over(when: Timespan | None, at: datetime) -> Timespan:
+    """That it ended then, or some time before now."""
+    return when if when and when.end else Timespan(start=when.start if when else None, end=at)
 
 
 def _start(group: VerbGroup, times: Times, at: datetime) -> Dated:
     if group.tense in (Tense.PAST, Tense.PERFECT):
-        return Dated(began=times.point or times.since, ended=times.until)
+        return Dated(began=times.at_some_time or times.since, ended=times.until)
     if group.tense is Tense.USED:
         return Dated(refusal="not sure it lasts")
     return _to_come(times, at) if _ahead(group, times, at) else _HABIT
@@ -208,7 +214,7 @@ def _start(group: VerbGroup, times: Times, at: datetime) -> Dated:
 
 def _end(group: VerbGroup, times: Times, at: datetime) -> Dated:
     if group.tense in (Tense.PAST, Tense.PERFECT):
-        return Dated(ended=times.point or times.until or Timespan(end=at))
+        return Dated(ended=_over(times.at_some_time or times.until, at))
     if group.verb == "be" and group.tense is Tense.PRESENT:
         return Dated(ended=times.since or Timespan(end=at))
     come = _to_come(times, at) if _ahead(group, times, at) else _HABIT
@@ -217,19 +223,20 @@ def _end(group: VerbGroup, times: Times, at: datetime) -> Dated:
 
 def _ahead(group: VerbGroup, times: Times, at: datetime) -> bool:
     """Whether it is still to happen."""
-    return group.tense is Tense.FUTURE or group.progressive or is_later(times.point, at)
+    return group.tense is Tense.FUTURE or group.progressive or is_later(times.at_some_time, at)
 
 
 def _event(group: VerbGroup, times: Times, at: datetime) -> Dated:
     if group.tense not in (Tense.PAST, Tense.PERFECT) or group.progressive:
         return Dated(refusal="no event")
-    return Dated(began=times.point or times.since)
+    return Dated(began=times.at_some_time)
 
 
 def _plan(group: VerbGroup, times: Times, at: datetime) -> Dated:
     if group.tense is Tense.USED:
         return Dated(refusal="no longer planned")
-    return Dated(ended=times.point if is_later(times.point, at) else None)
+    planned = times.at_some_time or times.since
+    return Dated(ended=planned if is_later(planned, at) else None)
 
 
 def _ever(group: VerbGroup, times: Times, at: datetime) -> Dated:
@@ -240,5 +247,5 @@ def _ever(group: VerbGroup, times: Times, at: datetime) -> Dated:
 
 def _to_come(times: Times, at: datetime) -> Dated:
     """What is to come is as good as done where its day is known; else it is no more than a plan."""
-    point = times.point or times.since
+    point = times.at_some_time or times.since
     return Dated(began=point) if point and is_later(point, at) else Dated(refusal="a plan")

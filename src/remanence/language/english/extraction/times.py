@@ -21,24 +21,22 @@ _LASTING = re.compile(
     r"|days?|decades?))\b(?:\s+now)?",
     re.IGNORECASE,
 )
-_BETWEEN = re.compile(
-    r"(?:from|between)\s+(.+?)\s*(?:\bto\b|\buntil\b|\btill\b|\bthrough\b|\band\b|[-–])\s*(.+)",
-    re.I,
-)
-_SINCE = re.compile(r"(?:ever\s+)?since\s+", re.IGNORECASE)
-_BY = re.compile(r"(?:by|before)\s+", re.IGNORECASE)
-_UNTIL = re.compile(r"(?:up\s+)?(?:until|till|til|to|through)\s+", re.IGNORECASE)
+_BY = re.compile(r"by\b|before\b", re.IGNORECASE)
+_FROM = re.compile(r"\b(?:from|starting|effective)\s+$")
+_AFTER = re.compile(r"after\b", re.IGNORECASE)
 _BEFORE = re.compile(rf"(?:\b(?:{lexicon.either('before_times')})\s+)*$", re.IGNORECASE)
 _BARE_WORD = re.compile(r"[A-Za-z]+$")
+_IN_A_TITLE = re.compile(r"(?:Spring|Summer|Autumn|Fall|Winter) [A-Z]")
 _RECURRING = re.compile(r"\b(?:every|each|most|all)\s+$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """What a clause says of time: since when, until when, at which time, and how long."""
+    """What a clause says of time: since when, until or by when, at which time, and how long."""
 
     since: Timespan | None = None
     until: Timespan | None = None
+    due: Timespan | None = None
     point: Timespan | None = None
     lasting: Timespan | None = None
 
@@ -49,7 +47,12 @@ class Times:
 
     def coming(self, at: datetime) -> bool:
         """Whether it speaks of a time to come."""
-        return is_later(self.point or self.since, at)
+        return is_later(self.at_some_time or self.since, at)
+
+    @property
+    def at_some_time(self) -> Timespan | None:
+        """At which time, or by which at the latest."""
+        return self.point or self.due
 
 
 NO_TIMES = Times()
@@ -73,12 +76,12 @@ def times_of(
     for mention in time_ranges(text, at, prefer=prefer):
         before = _BEFORE.search(text, max(mention.span[0] - 30, 0), mention.span[0])
         start = before.start() if before else mention.span[0]
-        if _is_name(text, mention, start) or _inside(mention.span, spans):
+        if is_name(text, mention, start) or _inside(mention.span, spans):
             continue
         spans.append((start, mention.span[1]))
         if not _RECURRING.search(text[:start]):
             onwards = text.startswith((" on ", " onwards"), mention.span[1])
-            _note(found, mention, text[start : mention.span[0]].lower(), at, prefer, onwards)
+            _note(found, mention, text[start : mention.span[0]].lower(), at, onwards)
     return Times(**found), spans
 
 
@@ -89,11 +92,16 @@ def blanked(text: str, spans: list[tuple[int, int]]) -> str:
     return text
 
 
-def _is_name(text: str, mention: TimeMention, start: int) -> bool:
-    """Whether a single word with a capital is a name: "my sister April", "in Natal"."""
-    word = mention.text
+def is_name(text: str, mention: TimeMention, start: int | None = None) -> bool:
+    """Whether a single word with a capital is a name: "my sister April", "in Natal".
+
+    `start` is where what belongs to the time begins.
+    """
+    word, start = mention.text, mention.span[0] if start is None else start
     if not _BARE_WORD.match(word) or not word[0].isupper():
         return False
+    if _IN_A_TITLE.match(text, mention.span[0]):
+        return True
     if word.lower() not in lexicon.words("months", "times"):
         return True
     return (
@@ -108,33 +116,32 @@ def _inside(span: tuple[int, int], spans: list[tuple[int, int]]) -> bool:
 
 
 def _note(
-    found: dict[str, Timespan],
-    mention: TimeMention,
-    before: str,
-    at: datetime,
-    prefer: Literal["past", "future"],
-    onwards: bool,
+    found: dict[str, Timespan], mention: TimeMention, before: str, at: datetime, onwards: bool
 ) -> None:
-    said = mention.text
     whole = _when(mention.range)
-    if both := _BETWEEN.match(said):
-        found["since"] = _first(both[1], at) or Timespan(start=whole.start, end=whole.start)
-        found["until"] = _first(both[2], at) or Timespan(start=whole.end, end=whole.end)
-    elif since := _SINCE.match(said):
-        found["since"] = _first(said[since.end() :], at) or whole
-    elif by := _BY.match(said):
-        found.setdefault("point", _first(said[by.end() :], at, "future") or whole)
+    if mention.since:
+        found["since"] = _when(mention.since)
+    if mention.until:
+        found["until"] = _when(mention.until)
+    if mention.since and mention.until:
+        found.setdefault("point", whole)
+    elif mention.since or mention.until:
+        return
     elif "since" in before:
-        found["since"] = _first(said, at) or whole
-    elif until := _UNTIL.match(said):
-        found["until"] = _first(said[until.end() :], at, prefer) or whole
+        found["since"] = _first(mention.text, at) or whole
     elif "until" in before or "till" in before:
         found["until"] = whole
-    elif "from" in before and onwards:
+    elif _FROM.search(before) or ("from" in before and onwards):
         found["since"] = whole
-    elif "before" in before or "after" in before:
-        return
-    else:
+    elif _AFTER.match(mention.text):
+        found.setdefault("point", Timespan(start=mention.range.start))
+    elif by := _BY.match(mention.text):
+        due = _first(mention.text[by.end() :], at, "future")
+        if due and is_later(due, at):
+            found.setdefault("due", due)
+        else:
+            found.setdefault("point", Timespan(end=whole.end))
+    elif "before" not in before and "after" not in before:
         found.setdefault("point", whole)
 
 

@@ -41,7 +41,8 @@ _MONTH = (
 )
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 DATE = re.compile(
-    rf"{_MONTH}\s+(?:the\s+)?{_DAY}(?:,?\s+\d{{4}})?|(?:the\s+)?{_DAY}\s+(?:of\s+)?{_MONTH}"
+    rf"{_MONTH}\s+\d{{4}}|{_MONTH}\s+(?:the\s+)?{_DAY}(?:,?\s+\d{{4}})?"
+    rf"|(?:the\s+)?{_DAY}\s+(?:of\s+)?{_MONTH}"
     r"(?:,?\s+\d{4})?|\d{1,4}[-/.]\d{1,2}(?:[-/.]\d{2,4})"
 )
 _YEAR = re.compile(r"\bin\s+((?:19|20)\d\d)\b")
