@@ -100,7 +100,7 @@ def test_every_default_tool_works(connect: Connect) -> None:
 
         found, text = await said(client, "search_memories", query="Where is Ana?", user_id="ana")
         [hit] = found["memories"]
-        assert set(hit) == {"id", "text", "score", "when", "speaker", "why"}
+        assert set(hit) == {"id", "text", "score", "when", "speaker", "times", "why"}
         assert hit["id"] == added["id"]
         assert 0 <= hit["score"] <= 1
         assert "base" not in hit["why"]

@@ -196,6 +196,9 @@ def show_hit(rank: int, hit: Hit) -> None:
     """A hit: rank, score, date and speaker, then the text or the passage that matched."""
     say((f"{rank:>2}  ", "bold"), (f"{hit.score:+.2f}  ", "cyan"), headline(hit.memory))
     say(_body(hit.memory.text if len(hit.memory.text) <= MOST else _passage(hit)))
+    if hit.times:
+        told = "; ".join(f"{shown(one.text)}: {one.when}" for one in hit.times)
+        say(f"{INDENT}{told}", style="dim")
 
 
 def by_whom(actor: str | None, reason: str | None) -> tuple[Part, Part]:

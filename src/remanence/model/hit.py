@@ -11,11 +11,26 @@ from remanence.model.memory import MemoryRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TimeSaid:
+    """A time that a text speaks of: its words, and when that was, as exactly as they say.
+
+    The moment meant lies between `start` and `end`; None is not known. `when` tells it in words,
+    and whether it is one from which or up to which something was so.
+    """
+
+    text: str
+    when: str
+    start: datetime | None = None
+    end: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """One memory found. The values of `signals` add up to `score`.
 
     `details` splits the signals further, by the ranker's own names; they add up to the same.
-    `passage` is the part of the text that matched best (the whole text when it is short).
+    `passage` is the part of the text that matched best (the whole text when it is short), `times`
+    are those it speaks of, seen from when it was said.
     `relevance` is the score squeezed into 0 to 1, for display; it compares hits of one search.
     """
 
@@ -23,6 +38,7 @@ class Hit:
     score: float
     signals: Mapping[str, float]
     passage: str
+    times: tuple[TimeSaid, ...] = ()
     details: Mapping[str, float] = field(default_factory=dict, repr=False)
     similarity: float | None = None
     relevance: float = field(init=False, repr=False, compare=False)

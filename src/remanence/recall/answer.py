@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from remanence.language.names import mentions_name
+from remanence.language.traits import said_times
 from remanence.model.embedding import Span
 from remanence.model.hit import Hit, Hits, Understanding
 from remanence.model.memory import MemoryRecord
@@ -97,12 +98,14 @@ def hits_of(answer: Answer, records: Mapping[int, MemoryRecord]) -> Hits:
 
 
 def _hit(found: FoundHit, record: MemoryRecord) -> Hit:
+    passage = record.text if found.span is None else record.text[slice(*found.span)]
     return Hit(
         memory=record,
         score=found.score,
         signals=found.signals,
         details=found.details,
-        passage=record.text if found.span is None else record.text[slice(*found.span)],
+        passage=passage,
+        times=said_times(passage, record.happened_at),
         similarity=found.similarity,
     )
 

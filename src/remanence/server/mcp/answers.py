@@ -49,13 +49,17 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recalled:
-    """A memory that was found; `why` holds the signals that counted most, for or against it."""
+    """A memory that was found; `why` holds the signals that counted most, for or against it.
+
+    `times` says when the times it speaks of were, by its words for them.
+    """
 
     id: str
     text: str
     score: float
     when: datetime
     speaker: str | None
+    times: Mapping[str, str]
     why: Mapping[str, float]
 
 
@@ -140,6 +144,7 @@ def recalled(hit: Hit) -> Recalled:
         score=round(hit.relevance, 4),
         when=record.happened_at,
         speaker=record.speaker or record.role,
+        times={one.text: one.when for one in hit.times},
         why={name: round(share, 3) for name, share in best},
     )
 
@@ -188,7 +193,8 @@ def gone(answer: Deleted) -> str:
 
 def _hit(hit: Recalled) -> str:
     why = ", ".join(f"{name} {share:+.2f}" for name, share in hit.why.items())
-    return f"[{hit.id}] {_said(hit)} (score {hit.score:.2f}: {why})"
+    times = "".join(f"; {text} = {when}" for text, when in hit.times.items())
+    return f"[{hit.id}] {_said(hit)} (score {hit.score:.2f}: {why}{times})"
 
 
 def _said(memory: Recalled | Line) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
 from remanence.language.english import lexicon
 from remanence.language.english.dates import TimeMention, TimeRange, time_ranges
-from remanence.model.knowledge import Timespan
+from remanence.model.hit import TimeSaid
+from remanence.model.knowledge import Timespan, when_said
 
 _NUMBER = (
     r"(?:a|an|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty"
@@ -90,6 +92,15 @@ def blanked(text: str, spans: list[tuple[int, int]]) -> str:
     for start, end in sorted(spans, reverse=True):
         text = f"{text[:start]}|{text[end:]}"
     return text
+
+
+def lasting_now(text: str, at: datetime) -> Iterator[tuple[int, TimeSaid]]:
+    """Since when what "for three years now" speaks of has lasted, and where that is said."""
+    for long in _LASTING.finditer(text):
+        ago = _first(f"{long[1]} ago", at) if long[0].endswith("now") else None
+        if ago:
+            said, when = " ".join(long[0].split()), when_said("", ago, None)
+            yield long.start(), TimeSaid(text=said, when=when, start=ago.start, end=ago.end)
 
 
 def is_name(text: str, mention: TimeMention, start: int | None = None) -> bool:
