@@ -161,7 +161,7 @@ def _train(
 @group.command("context")
 @command("as_json", "database")
 def _context(asked: Opening, data: Data, work: Work = None) -> None:
-    """How much of the evidence a context of 1,500 and 4,000 tokens holds; ours beside others."""
+    """How much of the evidence contexts of 500 to 2,000 tokens hold, beside the top hits."""
     with _folder(work) as folder:
         from remanence.tools.evaluation.contexts import COLUMNS as HELD
         from remanence.tools.evaluation.contexts import context_report

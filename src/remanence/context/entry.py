@@ -116,14 +116,14 @@ def excerpt(text: str, wanted: Collection[str], characters: int = LONG) -> str:
     """The run of sentences with the most of the wanted terms; the whole text if it is short."""
     if len(text) <= characters:
         return text
-    units = list(_units(text[:READ]))
+    units = list(sentences(text[:READ]))
     first, last = _best_run(units, frozenset(wanted), characters)
     cut = shortened("".join(units[first:last]).strip(), characters)
     ended = last == len(units) or cut.endswith(CUT)
     return (CUT if first else "") + cut + ("" if ended else CUT)
 
 
-def _units(text: str) -> Iterator[str]:
+def sentences(text: str) -> Iterator[str]:
     """Sentences; what is too long for one, in parts."""
     ends = [*(found.end() for found in _END.finditer(text)), len(text)]
     start = 0

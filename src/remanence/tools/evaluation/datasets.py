@@ -56,13 +56,14 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """A question, when it is asked, and the turns and sessions that answer it."""
+    """A question, when it is asked, the turns and sessions that answer it, the answer if known."""
 
     question: str
     category: str
     now: datetime
     turns: frozenset[str]
     sessions: frozenset[str]
+    answer: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +165,7 @@ def _locomo_probe(
         now=last,
         turns=frozenset(gold),
         sessions=frozenset(known[id] for id in gold),
+        answer=str(qa.get("answer") or qa.get("adversarial_answer") or ""),
     )
 
 
@@ -197,6 +199,7 @@ def _longmemeval(entry: Mapping[str, Any]) -> Corpus:
         now=_date(entry["question_date"]),
         turns=frozenset(gold),
         sessions=frozenset(map(str, entry["answer_session_ids"])),
+        answer=str(entry.get("answer", "")),
     )
     return Corpus(
         dataset="longmemeval",
