@@ -32,6 +32,7 @@ class Hit:
     `passage` is the part of the text that matched best (the whole text when it is short), `times`
     are those it speaks of, seen from when it was said.
     `relevance` is the score squeezed into 0 to 1, for display; it compares hits of one search.
+    `outdated` says that a newer hit states another value of what was asked.
     """
 
     memory: MemoryRecord
@@ -41,6 +42,7 @@ class Hit:
     times: tuple[TimeSaid, ...] = ()
     details: Mapping[str, float] = field(default_factory=dict, repr=False)
     similarity: float | None = None
+    outdated: bool = False
     relevance: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -20,7 +20,7 @@ from remanence.recall.conditions import ReadPartition
 from remanence.recall.confidence import FAMILIES, UNKNOWN, Confidence
 from remanence.recall.question import Question
 from remanence.recall.ranked import Ranked
-from remanence.recall.ranker import Ranker
+from remanence.recall.ranker import OUTDATED, Ranker
 
 FORMAT = 3
 
@@ -107,6 +107,7 @@ def _hit(found: FoundHit, record: MemoryRecord) -> Hit:
         passage=passage,
         times=said_times(passage, record.happened_at),
         similarity=found.similarity,
+        outdated=found.details.get(OUTDATED, 0.0) < 0,
     )
 
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from remanence.model.embedding import FloatArray
 
+OUTDATED = "time.superseded"
 # What the score holds beside the ranker's own signals.
-EXTRA = ("importance", "recency", "behind")
+EXTRA = ("importance", "recency", "behind", "time.newer", OUTDATED)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,7 +26,7 @@ from remanence.recall.columns import Columns
 from remanence.recall.conditions import Mask, PiecesOf, ReadPartition, allowed, microseconds
 from remanence.recall.confidence import NOTHING, confidence_of
 from remanence.recall.evidence import MOST_TOKENS, Evidence, no_evidence, read_evidence, worthiest
-from remanence.recall.freshness import Freshness
+from remanence.recall.freshness import Freshness, standing
 from remanence.recall.lexical import WordScores
 from remanence.recall.links import LEADERS, LinkReader, joined, raised
 from remanence.recall.past import Past
@@ -150,15 +150,28 @@ class Recall:
 
     def rank(self, query: Query, scenes: list[Scene]) -> Ranked:
         """Every memory of the pools with its score, best first."""
-        extents = extents_of(leading(scenes))
+        lead = leading(scenes)
+        extents = extents_of(lead)
         shares = [self._shares(query, s, measure(s, extents, self.ranker.names)) for s in scenes]
         learned = [np.zeros((len(one), 0), np.float32) for one in shares]
         if any(scene.learned is not None for scene in scenes):
             learned = [learned_shares(scene) for scene in scenes]
-        parts = list(zip(shares, learned, strict=True))
-        back = held_back(scenes, [plain.sum(axis=1) + more.sum(axis=1) for plain, more in parts])
-        joined = [np.column_stack([p, b, more]) for (p, more), b in zip(parts, back, strict=True)]
-        return Ranked.of(scenes, joined, self.ranker.base)
+        source = self.past_of(query) or self.store.recall
+        scores = [p.sum(axis=1) + more.sum(axis=1) for p, more in zip(shares, learned, strict=True)]
+        stands = [
+            self._standing(scene, source, own) if scene in lead else np.zeros((len(own), 2))
+            for scene, own in zip(scenes, scores, strict=True)
+        ]
+        scores = [own + more.sum(axis=1) for own, more in zip(scores, stands, strict=True)]
+        told = [
+            np.column_stack(parts)
+            for parts in zip(shares, held_back(scenes, scores), stands, learned, strict=True)
+        ]
+        return Ranked.of(scenes, told, self.ranker.base)
+
+    def _standing(self, scene: Scene, source: ReadPartition, scores: FloatArray) -> FloatArray:
+        scores = scores.astype(np.float32)
+        return standing(scene, scores, lambda keys: source.records(scene.partition, keys))
 
     def chosen(self, query: Query, ranked: Ranked) -> Ranked:
         """What is returned of a ranking: the best, varied if asked, none below `min_score`."""
