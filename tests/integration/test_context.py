@@ -325,7 +325,7 @@ def test_the_budget_holds_by_a_real_tokeniser(
         return len(tokenizer.encode(text).ids)
 
     told(memory)
-    for n in range(80):
+    for n in range(100):
         memory.add(f"On day {n} Ana walked {n} kilometres along the river, then home again.")
     context = memory.context(
         "Where did Ana walk?", session_id="s1", max_tokens=budget, tokens=count

@@ -50,6 +50,7 @@ def scene(dense: list[float], **changed: Any) -> Any:
         people=frozenset({0}) if 0 in speaker else frozenset(),
         wordiness=changed.get("wordiness", 0.5),
         bare=np.full(size, changed.get("bare", False)),
+        apart=np.zeros(0, np.int64),
     )
 
 

@@ -205,6 +205,7 @@ CHANGES: dict[str, Any] = {
     "min_trust": 0.5,
     "time_weight": 0.2,
     "diversity": 0.3,
+    "apart": ("another",),
 }
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from remanence.context.draft import compose
 from remanence.context.entry import PromptEntry, flat, gist_of, shortened
 from remanence.context.known import FactQuestion, Known, speakers_of
-from remanence.context.recalled import Neighbours, Recalling, recalled_section, who
+from remanence.context.recalled import Neighbours, Recalling, recalled_section, says, who
 from remanence.context.section import CORE, FACTS, RECENT, STATE, SUMMARY, Prices, Section
 from remanence.errors import NotFound, StoreCorrupt
 from remanence.knowledge.facts import Facts
@@ -239,7 +239,8 @@ class Contexts:
 
         Without a query the last thing the user said in the session is the question. What is trusted
         less than `min_trust` is as if it were not there; what is trusted less than by half is
-        marked. Hits that answer less probably than `min_confidence` are left out.
+        marked. Nothing is recalled where an answer is less probable than `min_confidence`; without
+        it, nothing below 0.05, and below 0.15 what fits into a tenth of the budget.
         """
         budget, prices = checked_budget(max_tokens), Prices(tokens or count_tokens)
         trusted = unit_interval("min_trust", min_trust)
@@ -269,13 +270,15 @@ class Contexts:
             return compose(others, prices, budget)
         more = {**scope, "now": now, "include_shared": include_shared, "min_trust": min_trust}
         more["min_confidence"] = min_confidence
+        asked = tuple(turn.id for turn in turns if says(turn.text, question))
         told = None if now is None else local_moment_of("now", now)
         recalling = Recalling(
             links=self.store.links,
             neighbours=self._neighbours,
             tenant=self.tenant,
             question=question,
-            search=lambda text, limit: self.search(text, limit=limit, **more),
+            search=lambda text, limit: self.search(text, limit=limit, apart=asked, **more),
+            min_confidence=min_confidence,
             session_id=session_id,
             min_trust=trusted,
             zone=self.zones.here(self.tenant, user_id, told),

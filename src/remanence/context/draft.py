@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from remanence.context.entry import PromptEntry
 from remanence.context.section import (
@@ -251,4 +251,16 @@ def _part(part: Chosen, draft: PromptDraft, prices: Prices) -> ContextPart:
             for e in printed
         ),
         left_out=len(draft.left_out(name)),
+        omitted=tuple(_omitted(part, draft, prices)),
     )
+
+
+def _omitted(part: Chosen, draft: PromptDraft, prices: Prices) -> Iterator[ContextItem]:
+    """What is not in, and why."""
+    new = {entry.id for entry in draft.left_out(part.section.name)}
+    for e in part.section.entries:
+        if e.id not in part.entries:
+            why = "did not fit" if e.id in new else "shown already"
+            yield ContextItem(id=e.id, tokens=prices.of(e.text), why=why, at=e.at, source=e.source)
+    for id, why in part.section.withheld.items():
+        yield ContextItem(id=id, tokens=0, why=why)

@@ -26,9 +26,11 @@ MOST_NAMED = 6
 MOST = 30
 NAMESAKES = 10
 NEXT = 3  # of those that the best facts lead to
+BEARS = 0.2  # a word that the question has, or the sort of thing it asks for
 FURTHER = 0.5  # what a fact is worth that is one step away
 _POSSESSIVE = re.compile(r"['’]s$")
 _WORD = re.compile(r"[^\W_]+(?:['’.&-][^\W_]+)*")
+_ANYTHING = frozenset(terms("know known tell say said about remember anything everything facts"))
 _OWN = frozenset({"i", "me", "my", "mine", "myself", "we", "us", "our", "i'm", "i've", "i’m"})
 _PLACES = frozenset(
     one.name
@@ -65,6 +67,11 @@ class FactQuestion:
     def _terms(self) -> frozenset[str]:
         return frozenset(query_terms(self.question))
 
+    def of_all(self, named: Sequence[Entity]) -> bool:
+        """Whether it asks for whatever is known of these: it says little but their names."""
+        names = frozenset(term for one in named for term in terms(one.name))
+        return self._terms <= names | _ANYTHING
+
     def closeness(self, fact: Fact) -> float:
         """How much of the question a fact touches; that it has the same subject is not enough."""
         said = frozenset(terms(f"{fact.predicate} {fact.object}"))
@@ -93,8 +100,9 @@ class Known:
         if onward:
             there = self._store.entities(_of_all_agents(asking.reach), onward, limit=NEXT)
             self._gather(found, asking, there, further=True)
-        told = [fact for _, fact in sorted(found.values(), key=_order) if not _is_hollow(fact)]
-        return told[:MOST]
+        least = 0.0 if asking.of_all(named) else BEARS
+        told = sorted(found.values(), key=_order)
+        return [fact for worth, fact in told if worth >= least and not _is_hollow(fact)][:MOST]
 
     def _gather(
         self,

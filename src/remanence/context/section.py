@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from remanence.context.entry import PromptEntry
@@ -97,7 +97,8 @@ class Section:
     """One part: its fence, a note to the reader, its entries, the most valuable first.
 
     In a `run` the entries hang together: the first one that does not fit ends it, cut to the room
-    that is left if `cuts`, or if there is nothing else.
+    that is left if `cuts`, or if there is nothing else. `withheld` are those that are not told, by
+    id, and why.
     """
 
     name: str
@@ -106,6 +107,7 @@ class Section:
     note: str = ""
     run: bool = False
     cuts: bool = False
+    withheld: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def marks(self) -> tuple[str, ...]:

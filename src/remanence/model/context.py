@@ -29,13 +29,17 @@ class ContextItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextPart:
-    """One part of a context. `tokens` counts its marks too; `left_out` is what did not fit."""
+    """One part of a context. `tokens` counts its marks too; `left_out` is what did not fit.
+
+    `omitted` is all that is not in, each with the reason.
+    """
 
     name: str
     tokens: int
     share: float
     items: tuple[ContextItem, ...] = ()
     left_out: int = 0
+    omitted: tuple[ContextItem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

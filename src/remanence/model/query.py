@@ -17,7 +17,10 @@ ALL = 2**31 - 1  # a limit that leaves nothing out: one read, of one moment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """What `search` was asked. `since` and `until` bound `happened_at`, half-open."""
+    """What `search` was asked. `since` and `until` bound `happened_at`, half-open.
+
+    `apart` are memories that are as if they were not there: a question that is stored already.
+    """
 
     text: str
     reach: Reach
@@ -34,6 +37,7 @@ class Query:
     min_trust: float = 0.0
     time_weight: float | None = None
     diversity: float = 0.0
+    apart: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_limit(self.limit)

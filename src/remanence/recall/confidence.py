@@ -115,7 +115,10 @@ def _heard(one: Foremost) -> float:
     total = float(words.idf.sum())
     if not total:
         return 1.0
-    new = np.array([not p.common and not len(p.rows) for p in words.postings], np.float32)
+    apart = one.scene.apart
+    new = np.array(
+        [not p.common and not len(np.setdiff1d(p.rows, apart)) for p in words.postings], np.float32
+    )
     size = min(math.log(len(one.scene.columns)) / math.log(MANY), 1.0)
     return 1 - float(words.idf @ new) / total * size**2
 

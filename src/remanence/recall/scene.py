@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC
 from functools import cached_property
 from typing import Any
@@ -56,6 +56,7 @@ class Scene:
     reached: FloatArray  # by row, how strongly the question's names lead there, or empty
     degraded: str = ""
     learned: Learned | None = None
+    apart: Rows = field(default_factory=lambda: np.zeros(0, np.int64))  # as if not there
 
     @property
     def rows(self) -> Rows:

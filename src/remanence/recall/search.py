@@ -210,7 +210,9 @@ class Recall:
         view = self.seen(partition, past, query.min_trust)
         source = self.store.recall if past is None else past
         columns = view.columns
+        apart = self._apart(query, columns, partition)
         mask = allowed(query, columns, source, partition)
+        mask[apart] = False
         if not mask.any():
             return None
         most = min(max(FEW, len(columns) // COMMON), MANY)
@@ -262,7 +264,15 @@ class Recall:
             graph,
             "" if nearest is None else nearest.degraded,
             learned,
+            apart,
         )
+
+    def _apart(self, query: Query, columns: Columns, partition: int) -> Rows:
+        """The rows of what is to be as if it were not there."""
+        known = [self.store.recall.key_of(query.reach.tenant, id) for id in query.apart]
+        keys = [place[1] for place in known if place is not None and place[0] == partition]
+        rows = columns.rows_of(np.array(keys, np.int64))
+        return rows[rows >= 0]
 
     def _nearest(
         self,

@@ -143,7 +143,8 @@ class Recalling(Layer[F], group=Group.RECALL):
         out). Without a query, the last thing the user said in the session is what is asked. What
         is trusted less than by half is marked, and what is trusted less than `min_trust` (left
         out, the setting) is as if it were not there. Where what a search finds is less probably
-        an answer than `min_confidence`, no memories are recalled; all else stays.
+        an answer than `min_confidence`, no memories are recalled; all else stays. Left out, none
+        are below 0.05, and below 0.15 those that fit into a tenth of the budget.
         """
 
     @verb("POST /v1/search/why-not", writes=False)
