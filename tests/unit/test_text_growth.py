@@ -122,6 +122,7 @@ OTHERWISE: Mapping[str, str] = {
     "language.english.extraction.rule.rule": "the words of a rule, not of a text",
     "language.english.extraction.rule.each": "the words of a rule, not of a text",
     "language.english.extraction.areas.by_the_way": _BOUNDED,
+    "language.english.extraction.times.is_name": _BOUNDED,
     "language.english.extraction.worth.cues": _BOUNDED,
     "language.english.extraction.worth.is_kept": _BOUNDED,
     "language.english.extraction.worth.worth": _BOUNDED,

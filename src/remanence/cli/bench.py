@@ -96,9 +96,7 @@ def _facts(
     slips: Annotated[
         bool, typer.Option("--slips", help="show every sentence and question that went wrong")
     ] = False,
-    rules: Annotated[
-        bool, typer.Option("--rules", help="show what each rule gives")
-    ] = False,
+    rules: Annotated[bool, typer.Option("--rules", help="show what each rule gives")] = False,
     judged: Annotated[
         Path | None,
         typer.Option(
