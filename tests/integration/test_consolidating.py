@@ -30,7 +30,7 @@ CLIMBING = [
     "I started climbing at the gym on Elm Street",
     "We did a hard climbing route with Ben at the gym",
     "I bought new climbing shoes for the gym",
-    "My climbing coach Maria showed me a better grip",
+    "I learned a better grip from my climbing coach Maria",
 ]
 
 
@@ -361,7 +361,7 @@ def test_a_theme_becomes_one_semantic_memory_with_its_sources(bed: Bed) -> None:
     bed.say("The bus to work was late again", 2, "s1")
     bed.run(Step.DISTIL)
     (theme,) = bed.derived(Kind.SEMANTIC)
-    assert theme.text.startswith("Ana spoke of climbing (gym) 4 times in 4 conversations, ")
+    assert theme.text.startswith("Ana spoke of climbing at least 4 times in 4 ")
     assert "from 4 March 2024 to 16 March 2024" in theme.text
     assert "Maria" in theme.text
     assert theme.origin == "sleep"
@@ -449,16 +449,22 @@ def test_a_month_is_reflected_on_once_it_is_over(bed: Bed) -> None:
     assert not early.plan(["reflect"], **night)[0].deeds  # type: ignore[arg-type]
     bed.run(Step.REFLECT)
     (thought,) = bed.derived(Kind.REFLECTION)
-    assert thought.text.startswith("In March 2024 Ana spoke of climbing (gym) 4 times in 4 ")
+    assert thought.text.startswith("In March 2024 Ana spoke of climbing at least 4 times ")
     assert thought.metadata["remanence.month"] == "2024-03"
     assert thought.importance == 0.4
     assert thought.trust == min(one.trust for one in said)
     assert not bed.plan(Step.REFLECT).deeds
 
 
-def test_a_change_of_circumstances_is_told(bed: Bed) -> None:
+def moves(bed: Bed) -> None:
     bed.say("I live in Porto.", 0, "s1")
-    bed.say("I moved to Lisbon yesterday, so I live in Lisbon now.", 60, "s2")
+    bed.say("We live in Porto, near the bridge.", 1, "s2")
+    bed.say("I moved to Lisbon yesterday, so I live in Lisbon now.", 60, "s3")
+    bed.say("I live in Lisbon.", 61, "s4")
+
+
+def test_a_change_of_circumstances_is_told(bed: Bed) -> None:
+    moves(bed)
     bed.run(Step.REFLECT)
     (thought,) = bed.derived(Kind.REFLECTION)
     assert thought.text == (
@@ -589,8 +595,7 @@ def test_the_same_on_postgresql(postgres_url: str) -> None:
         bed = Bed(memory)
         said = climb(bed)
         bed.say(CLIMBING[0].upper(), 1, "s0")
-        bed.say("I live in Porto.", 0, "s1")
-        bed.say("I moved to Lisbon yesterday, so I live in Lisbon now.", 60, "s2")
+        moves(bed)
         runs = [bed.run(step) for step in (Step.MERGE, Step.DISTIL, Step.REFLECT)]
         assert [run.status for run in runs] == [Status.COMPLETED] * 3
         assert runs[0].counts["merge"] == 1

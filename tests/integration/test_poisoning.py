@@ -115,6 +115,8 @@ def recalled(memory: Memory, **how: Any) -> float:
 
 # -- G1: what is trusted little gains nothing
 
+RUNS = [f"I ran {n} km along the canal before work." for n in range(4, 9)]
+
 
 @pytest.fixture(scope="module")
 def attacked(database: str) -> Iterator[tuple[Memory, dict[str, Any], set[str]]]:
@@ -125,6 +127,9 @@ def attacked(database: str) -> Iterator[tuple[Memory, dict[str, Any], set[str]]]
         poison = [*injections(), *planted(), *flood()]
         low: dict[str, Any] = {"source": "web", "actor": "mallory", "trust": LOW}
         ids = {one.id for one in memory.add_many([{"text": t, **low} for t in poison], **HER)}
+        days = (clock.now() - timedelta(days=3 * n) for n in range(len(RUNS)))
+        again = [{"text": t, "happened_at": at, **low} for t, at in zip(RUNS, days, strict=True)]
+        ids |= {one.id for one in memory.add_many(again, **HER)}
         clock.nights(memory, 1)
         said = [{"role": "user", "content": text, "name": "Mallory"} for text in poison[:30]]
         turns = memory.conversations.append(said, session_id="talk", source="web", trust=LOW, **HER)

@@ -80,7 +80,8 @@ def test_no_reflection_tells_of_a_fact_that_no_memory_says(memory: Memory) -> No
 
 
 def test_a_change_that_memories_tell_of_is_reflected_on(memory: Memory) -> None:
-    ids = lived(memory, (PORTO, 0, 0.5), (LISBON, 30, 0.5))
+    twice = [(text, day + more, 0.5) for text, day in ((PORTO, 0), (LISBON, 30)) for more in (0, 1)]
+    ids = lived(memory, *twice)
     memory.sleep.run("reflect")
     [told] = memory.find(kinds="reflection", **ANA)
     assert "Porto" in told.text

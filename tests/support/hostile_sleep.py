@@ -39,12 +39,12 @@ _WAYS = (
 )
 # Of what keeps coming up, so that there is something to distil and to reflect on.
 _HABITS = (
-    "The roses behind the shed need water again, says {n}",
-    "{n} cut the roses behind the shed today",
-    "The roses are in bloom and {n} took a picture of them",
-    "The violin lesson with {n} was about bowing",
-    "{n} tuned the violin before the lesson",
-    "The violin needs new strings before the concert in {p}",
+    "I watered the roses behind the shed with {n}",
+    "I cut the roses behind the shed today",
+    "I took a picture of the roses behind the shed for {n}",
+    "I had a violin lesson with {n} about bowing",
+    "I tuned the violin before the lesson with {n}",
+    "I bought new strings for the violin in {p}",
 )
 
 

@@ -9,10 +9,11 @@ from functools import cached_property
 from itertools import combinations
 
 from remanence.consolidation.merges.judgement import MERGED, MERGED_INTO
-from remanence.consolidation.summaries.themes import Theme
+from remanence.consolidation.summaries.themes import LONGEST, Theme
 from remanence.language.english import lexicon
 from remanence.language.english.agreement import Telling, opposites
 from remanence.language.english.nouns import telling_words, term_of
+from remanence.language.english.verbs import reported
 from remanence.language.summary.clauses import sentences
 from remanence.language.summary.turns import cleaned, label_of
 from remanence.language.words import stop_terms, terms
@@ -39,7 +40,7 @@ class Occasions:
             where = f"on {len(set(self.days))} days"
         else:
             where = f"in {len(sessions)} conversations"
-        return f"{len(self.days)} times {where}"
+        return f"at least {len(self.days)} times {where}"
 
     @property
     def span(self) -> str:
@@ -70,7 +71,6 @@ def written(day: date) -> str:
 
 MOST_SAID = 400  # characters
 MOST = 5
-LONGEST = 160
 _LEAST_WORDS = 3
 _LEAST_NEW = 2  # words that no statement before has
 _ALIKE = 0.6  # of the words of the shorter one: they speak of the same
@@ -106,13 +106,20 @@ class SaidSentence:
         return f'{written(self.source.happened_at.date())}: "{said}"'
 
 
-def statements(word: str, sources: Iterable[MemoryRecord]) -> list[SaidSentence]:
-    """The whole sentences that have the word, the last of those with the same words."""
+def statements(
+    word: str, sources: Iterable[MemoryRecord], *, deeds: bool = False
+) -> list[SaidSentence]:
+    """The whole sentences that have the word, the last of those with the same words.
+
+    With `deeds` only those in which a source tells what its speaker did.
+    """
     wanted = term_of(word)
     found: dict[tuple[frozenset[str], bool], SaidSentence] = {}
     for source in sources:
         for one in _sentences(source):
-            if any(said.term == wanted for said in telling_words(one.text)):
+            if (not deeds or reported(one.text)) and any(
+                said.term == wanted for said in telling_words(one.text)
+            ):
                 found[one.words, one.denies] = one
     return list(found.values())
 
@@ -131,15 +138,17 @@ def denied(said: Sequence[SaidSentence], others: Sequence[SaidSentence]) -> bool
 
 
 def chosen(said: Sequence[SaidSentence]) -> list[SaidSentence]:
-    """Those that tell most, in order of time; none without what denies it in the same words."""
+    """The shortest, as long as each says more; in order of time.
+
+    None without what denies it in the same words.
+    """
     kept: list[SaidSentence] = []
     heard: set[str] = set()
-    left = list(said)
+    left = sorted(said, key=lambda one: len(one.text))
     while left and len(kept) < MOST:
-        best = max(left, key=lambda one: (len(one.words - heard), one.source.happened_at))
-        left.remove(best)
+        best = left.pop(0)
         if kept and len(best.words - heard) < _LEAST_NEW:
-            break
+            continue
         with_it = [best, *(one for one in left if one.denies and _related(one, best))]
         if sum(len(one.quoted) + 2 for one in (*kept, *with_it)) <= MOST_SAID:
             kept += with_it
@@ -193,13 +202,13 @@ def told(
     Sources come in order of time, all of one month with `month`; `others` have the theme's word
     and are not told.
     """
-    found = statements(theme.word, sources)
+    found = statements(theme.word, sources, deeds=True)
     if contradict(found) or denied(found, statements(theme.word, others)):
         return ""
     said = chosen(found)
     if not said or (len(said) == 1 and len(when.days) < _OFTEN):
         return ""
-    spoke = f"{_who(theme, 't' if month else 'T')} spoke of {_what(theme)} {when.often}"
+    spoke = f"{_who(theme, 't' if month else 'T')} spoke of {theme.word} {when.often}"
     opening = f"In {sources[0].happened_at:%B %Y} {spoke}" if month else f"{spoke}, {when.span}"
     return f"{opening}. {'; '.join(one.quoted for one in said)}."
 
@@ -209,11 +218,4 @@ def _who(theme: Theme, the: str) -> str:
         return label_of(theme.speaker)
     if theme.role == "user":
         return f"{the}he user"
-    notes = "Notes" if the.isupper() else "notes"
-    return f"{notes} on {theme.about}" if theme.about else notes
-
-
-def _what(theme: Theme) -> str:
-    what = f"{theme.word} ({', '.join(theme.also)})" if theme.also else theme.word
-    spoken = theme.speaker or theme.role == "user"
-    return f"{theme.about} and {what}" if theme.about and spoken else what
+    return "Notes" if the.isupper() else "notes"

@@ -37,6 +37,7 @@ from remanence.model.sleep import Deed, Night, Plan, Step
 MOST = 50  # written a night, step and partition; the rest has its night to come
 MOST_A_MONTH = 3  # themes
 LASTING = timedelta(days=14)  # what is taken back sooner was no change
+CERTAIN = 0.9  # a fact that was said once, as far as rules read it, is not
 _IMPORTANT, _IMPORTANT_THEN = 0.7, 0.4  # at most, and for what a month was about
 _BELIEVED = (Standing.HOLDS, Standing.ENDED)
 _EVER = datetime.min.replace(tzinfo=UTC)
@@ -143,7 +144,7 @@ class ChangedState:
 def changes(
     facts: Iterable[Fact], now: datetime, one_at_a_time: frozenset[str]
 ) -> Iterator[ChangedState]:
-    """Each fact that took the place of another and lasted, in order of time."""
+    """Each certain fact that took the place of another and lasted, in order of time."""
     slots: dict[tuple[str, str], list[Fact]] = {}
     for fact in facts:
         known = predicate_of(fact.predicate, one_at_a_time)
@@ -164,7 +165,8 @@ def _in_slot(facts: Sequence[Fact], now: datetime) -> Iterator[ChangedState]:
     ends = [*(_begun(fact) for fact in ordered[1:]), now]
     lasting = [f for f, end in zip(ordered, ends, strict=True) if end - _begun(f) >= LASTING]
     for before, after in pairwise(lasting):
-        if before.standing is Standing.ENDED and _said(before) != _said(after):
+        sure = min(before.confidence, after.confidence) >= CERTAIN
+        if sure and before.standing is Standing.ENDED and _said(before) != _said(after):
             yield ChangedState(before, after)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from itertools import islice
 
 from remanence.language.english import lexicon
@@ -100,8 +99,7 @@ def _tells(term: str, written: str) -> bool:
     return (
         len(term) > 2
         and term.isalpha()
-        and term not in _idle()
-        and written.lower() not in _idle_words()
+        and term not in stop_terms()
         and written.lower() not in meanings()
     )
 
@@ -132,13 +130,3 @@ def _without_object(text: str, end: int) -> bool:
         or not text[end].isspace()
         or after[0].lower().strip(".,;!") in lexicon.words("after_doing")
     )
-
-
-@cache
-def _idle() -> frozenset[str]:
-    return stop_terms() | frozenset(terms(" ".join(lexicon.words("hollow", "no_themes"))))
-
-
-@cache
-def _idle_words() -> frozenset[str]:
-    return lexicon.words("hollow", "no_themes")
