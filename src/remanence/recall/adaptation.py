@@ -54,7 +54,7 @@ class Adapting:
         by_words = learned.best_by_words(FEW)
         if learned.vector is None or not learned.adapter.out.size:
             return by_words
-        keys = None if mask.all() else np.sort(columns.key[mask])
+        keys = None if columns.whole and mask.all() else np.sort(columns.key[mask])
         near = self._vectors().nearest(partition, learned.vector, FEW, keys, exact=False)
         by_vector = columns.rows_of(near.keys[:FEW])
         return np.unique(np.concatenate([by_words, by_vector[by_vector >= 0]]))

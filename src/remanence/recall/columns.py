@@ -161,6 +161,7 @@ class Columns:
     log_characters: float  # mean of the logarithm of each text's length
     session_terms: NDArray[np.int64]  # length of each session
     session_rows: NDArray[np.int64]  # first row of each session, then the number of rows
+    whole: bool = True  # whether the partition has no other memories
 
     def __len__(self) -> int:
         return len(self.key)
@@ -191,33 +192,50 @@ class Columns:
         return moved
 
 
-def columns_of(traits: Iterable[Trait]) -> Columns:
-    """Columns from traits, in chunks: a large partition leaves no mountain of small objects."""
+def columns_of(traits: Iterable[Trait], *, active: bool = False) -> Columns:
+    """Columns from traits, in chunks: a large partition leaves no mountain of small objects.
+
+    With `active` as if nothing else had ever been written.
+    """
     lexicons = Lexicons(Lexicon(), Lexicon(), Lexicon())
     stream = iter(traits)
-    chunks = [_arrays([], lexicons)]
+    chunks, whole = [_arrays([], lexicons)], True
     while chunk := list(islice(stream, _CHUNK)):
-        chunks.append(_arrays(chunk, lexicons))
+        kept = _active(chunk) if active else chunk
+        whole = whole and len(kept) == len(chunk)
+        chunks.append(_arrays(kept, lexicons))
     joined = _joined(chunks)
     chunks.clear()
-    return _ordered(joined, lexicons)
+    return _ordered(joined, lexicons, whole)
+
+
+def _active(traits: Iterable[Trait]) -> list[Trait]:
+    return [trait for trait in traits if trait.state == State.ACTIVE]
 
 
 def changed(
-    columns: Columns, keys: Iterable[int], traits: Iterable[Trait], *, apart: bool = False
+    columns: Columns,
+    keys: Iterable[int],
+    traits: Iterable[Trait],
+    *,
+    apart: bool = False,
+    active: bool = False,
 ) -> Columns:
     """The columns without the memories of `keys`, and with `traits` in their place.
 
-    Their new names are the old columns' as well, unless they are kept `apart`.
+    Their new names are the old columns' as well, unless they are kept `apart`. With `active` only
+    what is so comes in.
     """
-    given = list(traits)
+    every = list(traits)
+    given = _active(every) if active else every
+    whole = columns.whole and len(given) == len(every)
     lexicons = _apart(columns.lexicons, given) if apart else columns.lexicons
     fresh = _arrays(given, lexicons)
     gone = columns.rows_of(np.fromiter(keys, np.int64))
     keep = np.ones(len(columns), bool)
     keep[gone[gone >= 0]] = False
     kept = {name: getattr(columns, name)[keep] for name in _DTYPES}
-    return _ordered(_joined([kept, fresh]), lexicons)
+    return _ordered(_joined([kept, fresh]), lexicons, whole)
 
 
 def _apart(lexicons: Lexicons, traits: Iterable[Trait]) -> Lexicons:
@@ -230,16 +248,22 @@ def _apart(lexicons: Lexicons, traits: Iterable[Trait]) -> Lexicons:
     return replace(lexicons, speakers=speakers)
 
 
-def trusted(columns: Columns, least: float) -> Columns:
-    """The columns as if nothing that is trusted less had ever been written, names included."""
+def trusted(columns: Columns, least: float, *, active: bool = False) -> Columns:
+    """The columns as if nothing that is trusted less had ever been written, names included.
+
+    With `active` nor anything that is not so.
+    """
     keep = columns.trust >= np.float32(least)
+    if active:
+        keep &= columns.state == STATES[State.ACTIVE]
     if keep.all():
         return columns
     kept = {name: getattr(columns, name)[keep] for name in _DTYPES}
     named = columns.lexicons
     sessions = _renamed(named.sessions, kept, "session", "place")
     speakers = _renamed(named.speakers, kept, "speaker")
-    return _ordered(kept, Lexicons(sessions, speakers, _renamed(named.agents, kept, "agent")))
+    agents = _renamed(named.agents, kept, "agent")
+    return _ordered(kept, Lexicons(sessions, speakers, agents), whole=False)
 
 
 def _renamed(names: Lexicon, kept: dict[str, NDArray[Any]], *columns: str) -> Lexicon:
@@ -289,7 +313,7 @@ def _joined(chunks: list[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
     return {name: np.concatenate([chunk.pop(name) for chunk in chunks]) for name in _DTYPES}
 
 
-def _ordered(arrays: dict[str, NDArray[Any]], lexicons: Lexicons) -> Columns:
+def _ordered(arrays: dict[str, NDArray[Any]], lexicons: Lexicons, whole: bool) -> Columns:
     """Columns of these arrays in conversation order; the arrays are let go one by one."""
     order = np.lexsort((arrays["key"], arrays["happened"], arrays["session"]))
     placed = {name: arrays.pop(name)[order] for name in _DTYPES}
@@ -302,6 +326,7 @@ def _ordered(arrays: dict[str, NDArray[Any]], lexicons: Lexicons) -> Columns:
         log_characters=float(np.log1p(placed["characters"]).mean()) if len(order) else 0.0,
         session_terms=_sums(placed["session"], placed["terms"], sessions),
         session_rows=np.searchsorted(placed["session"], np.arange(sessions + 1)),
+        whole=whole,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from remanence.model.hit import WhyNot
+from remanence.model.memory import State
 from remanence.model.ports.store import Store
 from remanence.model.query import Query
 from remanence.model.validation import missing
@@ -34,7 +35,7 @@ def _filtered(
     recall: Recall, store: Store, query: Query, partition: int, key: int
 ) -> WhyNot | None:
     past = recall.past_of(query)
-    columns = recall.seen(partition, past).columns
+    columns = recall.seen(partition, past, 0.0, tuple(State)).columns
     row = int(columns.rows_of(np.array([key]))[0])
     if row < 0 and past is not None:
         return WhyNot(stage="filter", explanation=_unmet("known_at"))

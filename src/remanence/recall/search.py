@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ from remanence.model import deadline
 from remanence.model.embedding import Fingerprint, FloatArray, QueryEmbedding
 from remanence.model.fork_safety import computing
 from remanence.model.hit import Hits
+from remanence.model.memory import State
 from remanence.model.ports.embedder import Embedder
 from remanence.model.ports.store import Keys, Store
 from remanence.model.ports.vector_index import Nearest, VectorIndex
@@ -141,12 +142,15 @@ class Recall:
         """The past that the query asks for, if it does."""
         return None if query.known_at is None else Past(self.store, query.known_at)
 
-    def seen(self, partition: int, past: Past | None, min_trust: float = 0.0) -> View:
-        """The partition as it stands, or stood, without what is trusted less."""
+    def seen(
+        self, partition: int, past: Past | None, min_trust: float, states: Collection[State]
+    ) -> View:
+        """The partition as it stands, or stood, without what is trusted less or not asked for."""
+        active = set(states) <= {State.ACTIVE}
         if past is None:
-            return self.views.view(partition, min_trust)
-        then = past.view(partition, self.views.view(partition))
-        return only_trusted(then, min_trust) if min_trust > 0 else then
+            return self.views.view(partition, min_trust, every=not active)
+        then = past.view(partition, self.views.view(partition, every=True))
+        return only_trusted(then, min_trust, active=active)
 
     def rank(self, query: Query, scenes: list[Scene]) -> Ranked:
         """Every memory of the pools with its score, best first."""
@@ -207,7 +211,7 @@ class Recall:
         past: Past | None,
     ) -> Scene | None:
         deadline.check()
-        view = self.seen(partition, past, query.min_trust)
+        view = self.seen(partition, past, query.min_trust, query.states)
         source = self.store.recall if past is None else past
         columns = view.columns
         apart = self._apart(query, columns, partition)
@@ -284,7 +288,7 @@ class Recall:
     ) -> Nearest | None:
         if embedded is None:
             return None
-        keys = None if mask.all() else np.sort(columns.key[mask])
+        keys = None if columns.whole and mask.all() else np.sort(columns.key[mask])
         count = max(ALL_OF if len(columns) <= SMALL else BY_VECTOR, query.limit)
         return self.vectors().nearest(partition, embedded.vector, count, keys, exact=False)
 

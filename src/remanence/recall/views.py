@@ -18,8 +18,8 @@ from remanence.recall.postings import KnownPostings
 FEED_STEP = 5_000
 # Known postings may take one in so many bytes of the columns: 2 MB at 100,000 memories.
 POSTINGS_SHARE = 5
-# A partition, and how far what is seen of it must be trusted.
-Which = tuple[int, float]
+# A partition, how far what is seen of it must be trusted, and whether more than what is active is.
+Which = tuple[int, float, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,32 +60,32 @@ class Views:
         return self._bytes
 
     def columns(self, partition: int, min_trust: float = 0.0) -> Columns:
-        """The partition's columns, every write up to now included."""
+        """The partition's columns of what is active, every write up to now included."""
         return self.view(partition, min_trust).columns
 
-    def view(self, partition: int, min_trust: float = 0.0) -> View:
+    def view(self, partition: int, min_trust: float = 0.0, *, every: bool = False) -> View:
         """The partition's columns and associations, every write up to now included.
 
-        With `min_trust` they are as if nothing that is trusted less had ever been written, so that
-        it moves no figure of what is trusted more.
+        They are as if nothing had ever been written that is trusted less than `min_trust`, or,
+        without `every`, that is not active: what nobody is to find moves no figure of the rest.
         """
-        newest = self._source.position(partition)
-        held, gate = self._known((partition, 0.0))
+        newest, which = self._source.position(partition), (partition, 0.0, every)
+        held, gate = self._known(which)
         if held is None or held.position < newest:
             with gate.lock:
-                held, _ = self._known((partition, 0.0))
+                held, _ = self._known(which)
                 if held is None or held.position < newest:
-                    held = self._moved(partition, held, newest)
+                    held = self._moved(partition, held, newest, every)
                     with self._lock:
-                        self._hold((partition, 0.0), held)
-        return self._trusted(partition, held, min_trust) if min_trust > 0 else held
+                        self._hold(which, held)
+        return self._trusted((partition, min_trust, every), held) if min_trust > 0 else held
 
-    def _trusted(self, partition: int, whole: View, min_trust: float) -> View:
-        held, _ = self._known((partition, min_trust))
+    def _trusted(self, which: Which, whole: View) -> View:
+        held, _ = self._known(which)
         if held is None or held.position != whole.position:
-            held = only_trusted(whole, min_trust)
+            held = only_trusted(whole, which[1])
             with self._lock:
-                self._hold((partition, min_trust), held)
+                self._hold(which, held)
         return held
 
     def _known(self, which: Which) -> tuple[View | None, _Gate]:
@@ -95,14 +95,15 @@ class Views:
                 self._held.move_to_end(which)
             return held, self._reading.setdefault(which, _Gate())
 
-    def _moved(self, partition: int, held: View | None, newest: int) -> View:
+    def _moved(self, partition: int, held: View | None, newest: int, every: bool) -> View:
         """The view at `newest`, or beyond: by the feed if it is short, else read afresh."""
         entries = [] if held is None else self._source.changes(partition, held.position, FEED_STEP)
         if held is None or len(entries) == FEED_STEP:
-            columns = columns_of(self._source.traits(partition))
+            columns = columns_of(self._source.traits(partition), active=not every)
             return _view(columns, associations_of(self._source, partition), newest)
         keys = sorted({entry.key for entry in entries})
-        columns = changed(held.columns, keys, list(self._source.traits(partition, keys)))
+        traits = list(self._source.traits(partition, keys))
+        columns = changed(held.columns, keys, traits, active=not every)
         associations = moved(held.associations, self._source, partition, keys)
         return _view(columns, associations, entries[-1].seq if entries else newest)
 
@@ -118,9 +119,11 @@ class Views:
         self._bytes -= held.nbytes if held is not None else 0
 
 
-def only_trusted(view: View, min_trust: float) -> View:
-    """The view as if nothing that is trusted less had ever been written."""
-    columns = trusted(view.columns, min_trust)
+def only_trusted(view: View, min_trust: float, *, active: bool = False) -> View:
+    """The view as if nothing that is trusted less, or not active, had ever been written."""
+    columns = trusted(view.columns, min_trust, active=active)
+    if columns is view.columns:
+        return view
     known = trusted_of(view.associations, np.sort(columns.key), min_trust)
     return _view(columns, known, view.position)
 
