@@ -14,7 +14,7 @@ import pytest
 
 from remanence import Memory
 from remanence.consolidation.schedules.schedules import Schedules
-from remanence.consolidation.schedules.worker import SleepRunner, Worker
+from remanence.consolidation.schedules.worker import Worker
 from remanence.model.clock import FixedClock
 from remanence.model.ports.store import Store
 from remanence.model.sleep import Step
@@ -132,7 +132,7 @@ def test_a_worker_that_was_killed_is_followed_at_once_where_that_is_seen(owing: 
         assert program.hear() == "go"
     with Memory(owing, tenant="t", embedder="none-here") as memory:
         (outcome,) = Worker(
-            memory.parts.store, lambda tenant: SleepRunner(memory.sleep), tenants=lambda: ["t"]
+            memory.parts.store, lambda tenant: memory.service.runner(), tenants=lambda: ["t"]
         ).tick()
         assert [run.step for run in outcome.runs] == [Step.UPKEEP]
 
@@ -144,7 +144,7 @@ def test_a_worker_that_was_killed_elsewhere_is_followed_when_its_lease_ends(owin
         leased = memory.schedules.get("mine").until
         worker = Worker(
             memory.parts.store,
-            lambda tenant: SleepRunner(memory.sleep),
+            lambda tenant: memory.service.runner(),
             tenants=lambda: ["t"],
             look_s=0,
         )

@@ -64,7 +64,7 @@ def _walked(recorder: Recorder, file: Path) -> dict[str, Hops]:
 
 def _rest(recorder: Recorder, memory: Memory) -> Hops:
     """The shortest, because a server looks again from time to time whether there are keys yet."""
-    with serving(memory) as served:
+    with serving(memory, sleeps=False) as served:
         there = urlsplit(served.url)
         with socket.create_connection((there.hostname, there.port), timeout=HANGS_S) as line:
             _asked(line)

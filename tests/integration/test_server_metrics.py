@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+import yaml
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from prometheus_client.parser import text_string_to_metric_families
@@ -24,11 +25,12 @@ from remanence.testing.serving import Served, serving
 from support import http
 
 SECRET = "painting"
-LABELS = {"operation", "outcome", "method", "path", "status", "reason", "le"}
+LABELS = {"operation", "outcome", "method", "path", "status", "reason", "step", "le"}
 NAMES = {
     "remanence_operation_seconds",
     "remanence_request_seconds",
     "remanence_refused",
+    "remanence_sleep_runs",
     "remanence_index_behind",
     "remanence_index_healthy",
     "remanence_index_vectors",
@@ -70,6 +72,14 @@ def test_prometheus_reads_all_there_is(served: Served) -> None:
 def test_the_page_tells_of_each() -> None:
     page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text("utf-8")
     assert set(re.findall(r"`(remanence_\w+)`", page)) == NAMES
+
+
+def test_the_rules_for_alarms_ask_for_figures_there_are() -> None:
+    told = (Path(__file__).parents[2] / "deploy" / "alerts.yaml").read_text("utf-8")
+    rules = [rule for group in yaml.safe_load(told)["groups"] for rule in group["rules"]]
+    asked = {name for rule in rules for name in re.findall(r"remanence_\w+", rule["expr"])}
+    assert {name.removesuffix("_total") for name in asked} <= NAMES
+    assert all(rule["annotations"]["summary"] for rule in rules)
 
 
 def test_each_operation_has_a_histogram_by_outcome(served: Served) -> None:

@@ -72,6 +72,7 @@ UNLIKE_64 = {
     "infer_relations": "False",
     "name_finder": "spacy",
     "background": "True",
+    "sleeps": "False",
     "sleep_cap": "0.5",
     "merge_alike": "0.5",
     "min_trust": "0.5",

@@ -7,8 +7,8 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +20,7 @@ from remanence.cli.terminal import note, tell
 if TYPE_CHECKING:
     from remanence.api.memory import Memory
     from remanence.config import Settings
-    from remanence.consolidation.schedules.worker import ServedMoment, SleepRunner, Worker
+    from remanence.consolidation.schedules.worker import ServedMoment, Worker
 
 # The defaults that help shows are those of `Settings`, which is not loaded for it.
 Host = Annotated[
@@ -213,7 +213,6 @@ def check_installed(what: str, *modules: str) -> None:
 
 
 ALL = "all"
-_OPEN = 16  # memories of other tenants that stay open between their runs
 _EVERY_S = 30.0
 
 Once = Annotated[bool, typer.Option("--once", help="do what is due now, and end")]
@@ -239,10 +238,8 @@ def worker(asked: Opening, once: Once = False, every: Every = _EVERY_S) -> bool:
     everybody = asked.tenant == ALL
     if everybody:
         asked = replace(asked, tenant=None)
-    with ExitStack() as stack:
-        memory = stack.enter_context(asked.memory(create=False))
-        crew = stack.enter_context(_Crew(asked, memory))
-        worker = crew.worker(everybody, told=not once)
+    with asked.memory(create=False) as memory:
+        worker = _worker(asked, memory, everybody, told=not once)
         with _stopped_by_signals(worker):
             if not once:
                 worker.run(every)
@@ -252,49 +249,23 @@ def worker(asked: Opening, once: Once = False, every: Every = _EVERY_S) -> bool:
     return any(one.error is not None for one in report.outcomes)
 
 
-class _Crew:
-    """The memories whose sleep is asked for: the one that is open, and others when they are due."""
+def _worker(asked: Opening, memory: Memory, everybody: bool, told: bool) -> Worker:
+    """A worker on the memory's store, for its tenant or all."""
+    from remanence.consolidation.schedules.worker import Worker
 
-    def __init__(self, opened: Opening, memory: Memory) -> None:
-        self._opened = opened
-        self._memory = memory
-        self._others: dict[str, Memory] = {}
+    def of(tenant: str) -> Memory:
+        return memory if tenant == memory.tenant else memory.for_tenant(tenant)
 
-    def __enter__(self) -> _Crew:
-        return self
+    def tell(outcome: ServedMoment) -> None:
+        if told:
+            asked.answer(outcome, _show_one)
 
-    def __exit__(self, *_: object) -> None:
-        while self._others:
-            self._others.popitem()[1].close()
-
-    def worker(self, everybody: bool, *, told: bool) -> Worker:
-        """A worker on the memory's store, for its tenant or all."""
-        from remanence.consolidation.schedules.worker import Worker
-
-        store, own = self._memory.parts.store, [self._memory.tenant]
-
-        def tenants() -> Sequence[str]:
-            return store.upkeep.tenants() if everybody else own
-
-        def tell(outcome: ServedMoment) -> None:
-            if told:
-                self._opened.answer(outcome, _show_one)
-
-        return Worker(store, self._runner, tenants=tenants, tell=tell)
-
-    def _runner(self, tenant: str) -> SleepRunner:
-        from remanence.api.service.memory import runner_of
-
-        return runner_of(self._of(tenant).service)
-
-    def _of(self, tenant: str) -> Memory:
-        if tenant == self._memory.tenant:
-            return self._memory
-        if tenant not in self._others:
-            while len(self._others) >= _OPEN:
-                self._others.pop(next(iter(self._others))).close()
-            self._others[tenant] = replace(self._opened, tenant=tenant).memory()
-        return self._others[tenant]
+    return Worker(
+        memory.parts.store,
+        lambda tenant: of(tenant).service.runner(),
+        tenants=None if everybody else lambda: [memory.tenant],
+        tell=tell,
+    )
 
 
 @contextmanager

@@ -102,13 +102,14 @@ def _(answer: ScheduleState, explain: bool = False) -> None:
     told |= {"now at it": answer.owner or "", "failed": answer.error or ""}
     told |= {"after new": str(plan.after_new or ""), "messages": str(plan.after_messages or "")}
     say(INDENT + "  ".join(f"{n} {shown(v)}" for n, v in told.items() if v), style="dim")
+    if answer.obstacle:
+        say(INDENT + answer.obstacle, style="yellow")
 
 
 @show.register(ScheduleList)
 def _(answer: Any, explain: bool = False) -> None:
     for one in answer.schedules:
         show(one)
-    note("They run where `rem worker` does, or in a memory opened with background=True.")
 
 
 @show.register

@@ -94,6 +94,7 @@ class Settings:
     time_weight: float = setting(0.1, within=(0, 100))
     ranker: str = ""
     background: bool = False
+    sleeps: bool = True
     idle_s: float = setting(60.0, within=(0, 86_400))
     sleep_cap: float = setting(0.02, within=(0, 1))
     merge_alike: float = setting(0.85, within=(0, 1))
@@ -293,8 +294,9 @@ HELP: Mapping[str, str] = {
     "decay": "what is left of importance after a day",
     "time_weight": "how fast recency fades, per day",
     "ranker": "a JSON file of weights made by `rem bench train`; empty: the built-in ones",
-    "background": "sleep in a thread of this process, when it is idle and a schedule is due; off: "
-    "`rem sleep`, `rem worker` and `memory.sleep` do it",
+    "background": "a `Memory` sleeps in a thread of its process, when it is idle and a schedule is "
+    "due; off: `rem sleep`, `rem worker`, `rem serve` and `memory.sleep` do it",
+    "sleeps": "`rem serve` runs the schedules of all tenants; off: only `rem worker` does",
     "idle_s": "so many seconds without a call mean that the memory is idle",
     "sleep_cap": "share of the memories that may leave recall in a day",
     "merge_alike": "cosine from which two memories may say the same",

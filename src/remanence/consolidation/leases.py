@@ -1,18 +1,21 @@
-"""Leases: who is at a piece of work, kept up by a thread for as long as the work goes on."""
+"""Leases: who is at a piece of work, kept up by a thread while it goes on; and who is there."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from msgspec import convert
+
 from remanence.errors import Closed, Conflict, StoreError
 from remanence.model.clock import Clock
-from remanence.model.document import Address, Document, Put
+from remanence.model.document import Address, Discard, Document, Put, Shelf
 from remanence.model.ports.store import Documents
+from remanence.model.scope import RESERVED, Reach
 from remanence.model.system.processes import is_gone, this_process
 
 LEASE_S = 60.0
@@ -121,3 +124,39 @@ class Leases:
 def _leased(value: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
     told = {n: v.isoformat() if isinstance(v, datetime) else v for n, v in changes.items()}
     return {**value, "lease": {**value["lease"], **told}}
+
+
+_MOST_SIGNS = 1_000
+WORKERS = f"{RESERVED}workers"
+SIGNED_S = 600.0  # how long a worker counts as there; it signs anew when half of that is over
+
+
+def sign_on(leases: Leases, tenants: Sequence[str] | None) -> None:
+    """Say that this owner runs the schedules of these tenants, or of all."""
+    at, lease = leases.clock.now(), leases.claim()
+    value = {
+        "lease": {"owner": lease.owner, "until": lease.until.isoformat(), "process": lease.process},
+        "tenants": None if tenants is None else list(tenants),
+    }
+    leases.store.expire(WORKERS, Shelf.WORKER, at)
+    leases.store.put(
+        WORKERS, [Put(address=_sign_of(leases.owner), value=value, at=at, expires_at=lease.until)]
+    )
+
+
+def sign_off(leases: Leases) -> None:
+    """Say that it does so no more."""
+    leases.store.put(WORKERS, [Discard(address=_sign_of(leases.owner))])
+
+
+def is_looked_after(store: Documents, tenant: str, now: datetime) -> bool:
+    """Whether anybody runs a tenant's schedules, as far as can be seen from here."""
+    for document in store.shelved(Reach(tenant=WORKERS), Shelf.WORKER, limit=_MOST_SIGNS):
+        tenants = document.value["tenants"]
+        if convert(document.value["lease"], Lease).held(now) and tenant in (tenants or [tenant]):
+            return True
+    return False
+
+
+def _sign_of(owner: str) -> Address:
+    return Address(shelf=Shelf.WORKER, name=owner)

@@ -44,9 +44,9 @@ class Tonight(TypedDict, total=False):
 class Sleep:
     """What a memory does at rest, for one tenant.
 
-    `believed` gives the present or refuses a clock that jumped. `alert` is told of every run that
-    failed or reached its cap, `changed` of the memories that a run changed. A run's account is
-    kept for `keep_days`; whoever is at it renews a lease of `lease_s`.
+    `believed` gives the present or refuses a clock that jumped. `tell` hears of every run that
+    ended, `changed` of the memories that a run changed. A run's account is kept for `keep_days`;
+    whoever is at it renews a lease of `lease_s`.
     """
 
     store: Store
@@ -58,7 +58,7 @@ class Sleep:
     _: KW_ONLY
     believed: Callable[[], datetime]
     by: str = ""
-    alert: Callable[[Run], None] | None = None
+    tell: Callable[[Run], None] | None = None
     changed: Callable[[list[str]], None] | None = None
     has_model: bool = True
     keep_days: float = KEEP_DAYS
@@ -242,11 +242,11 @@ class Sleep:
                 self._tell_changed(account.run.id)
             raise
         self._tell_changed(run.id)
-        if self.alert is not None and (run.status is Status.FAILED or run.alarm):
+        if self.tell is not None:
             try:
-                self.alert(run)
+                self.tell(run)
             except Exception:
-                _log.exception("The alert about the run %s failed.", run.id)
+                _log.exception("Nobody could be told of the run %s.", run.id)
         return run
 
     def _tell_changed(self, id: str) -> None:

@@ -29,11 +29,12 @@ class Shelf(StrEnum):
     SESSION = "session"
     SNAPSHOT = "snapshot"
     USER = "user"
+    WORKER = "worker"
     WORKING = "working"
 
 
 # Who may come in and what was done there: not even a copy of the whole store takes it along.
-OF_A_SERVER = frozenset({Shelf.ANSWER, Shelf.AUDIT, Shelf.JOB, Shelf.KEY, Shelf.SEAL})
+OF_A_SERVER = frozenset({Shelf.ANSWER, Shelf.AUDIT, Shelf.JOB, Shelf.KEY, Shelf.SEAL, Shelf.WORKER})
 # What these hold is about one store: its runs and receipts, when it sleeps, what was trained on it.
 OF_A_STORE = OF_A_SERVER | {Shelf.ADAPTER, Shelf.ERASURE, Shelf.RUN, Shelf.SCHEDULE}
 PORTABLE = tuple(shelf for shelf in Shelf if shelf not in OF_A_STORE)

@@ -8,6 +8,7 @@ from remanence.errors import InvalidInput
 from remanence.model.memory import unit_interval
 
 MAX_NAME = 256
+RESERVED = "remanence:"  # what begins so is a tenant of Remanence's own
 _NAMES = ("tenant", "user_id", "agent_id", "session_id")
 # Names in Persian, Sinhala or emoji hold these two, though Python calls them unprintable.
 JOINERS = dict.fromkeys((0x200C, 0x200D))

@@ -1,12 +1,14 @@
-"""The server put together: one memory, one door, every dialect."""
+"""The server put together: one memory, one door, every dialect; and it sleeps."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import fields
+from dataclasses import dataclass, fields
+from datetime import datetime
 from functools import partial
+from math import inf
 from typing import Any
 
 import orjson
@@ -17,10 +19,14 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from remanence.api.memory import Memory
+from remanence.api.service.memory import background_of
 from remanence.config import Settings
+from remanence.consolidation.schedules.worker import Runner
 from remanence.language.redaction import redactor
 from remanence.model.clock import Clock, SystemClock
 from remanence.model.deadline import Deadline
+from remanence.model.progress import Progress
+from remanence.model.sleep import Run, Step
 from remanence.server.access.audit import Audit
 from remanence.server.access.gate import Credentials, Gate
 from remanence.server.access.keys import Keys
@@ -42,6 +48,7 @@ from remanence.server.rest.routes import add_aliases, add_routes
 from remanence.server.rest.transfers import add_transfers
 
 USES_S = 5.0  # how often it is written what searches returned
+SLEEP_ENDS_S = 5.0  # how long the end waits for a step of sleep to come to its next batch
 _CORS: dict[str, Any] = {
     "allow_methods": ["GET", "POST", "PUT", "PATCH", "DELETE"],
     "allow_headers": ["authorization", "content-type", "idempotency-key", "if-match", "x-api-key"],
@@ -79,6 +86,8 @@ def make_app(
     app.state.closing.append(lambda _: app.state.office.open())
     app.state.closing.append(lambda _: trimming())
     app.state.closing.append(lambda _: regularly(USES_S, tenants.write_uses))
+    opened.service.hear_of_runs = metrics.saw_run
+    app.state.closing.append(_sleeping)
     _add_dialects(app)
     stack: ASGIApp = Guard(app, settings, gate, metrics=metrics, audit=audit)
     if pages := allowed_origins(settings):
@@ -102,9 +111,9 @@ def _watching(
 
 
 def memory_settings(settings: Settings) -> dict[str, Any]:
-    """The settings as a memory takes them."""
+    """The settings as a memory takes them; the server itself sees to the sleep of all tenants."""
     given = {each.name: getattr(settings, each.name) for each in fields(settings)}
-    return {name: value for name, value in given.items() if name != "database"}
+    return {n: value for n, value in given.items() if n != "database"} | {"background": False}
 
 
 def _credentials(settings: Settings, keys: Keys, clock: Clock) -> list[Credentials]:
@@ -146,3 +155,47 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
         for opener in openers:
             await stack.enter_async_context(opener(app))
         yield
+
+
+@dataclass(frozen=True, slots=True)
+class _Giving:
+    """Runs a tenant's steps on the threads for long work, where they give way to calls."""
+
+    tenant: str
+    tenants: Tenants
+    calls: Calls
+    loop: asyncio.AbstractEventLoop
+
+    def run(self, step: Step, schedule: str, progress: Progress) -> Run | None:
+        """Do one step; None if it is not done here."""
+        work = partial(self._own().run, step, schedule, progress)
+        doing = self.calls.run(work, long=True, who=self.tenant)
+        return asyncio.run_coroutine_threadsafe(doing, self.loop).result()
+
+    def done(self, schedule: str, since: datetime) -> Collection[Step]:
+        """Steps of which a run for that schedule was begun at `since` or later and is over."""
+        return self._own().done(schedule, since)
+
+    def _own(self) -> Runner:
+        return self.tenants.of(self.tenant).service.runner()
+
+
+@asynccontextmanager
+async def _sleeping(app: Starlette) -> AsyncIterator[None]:
+    """Run schedules for as long as the server lives; a run under way ends at its next batch."""
+    state = app.state
+    if not state.settings.sleeps:
+        yield
+        return
+    tenants, calls, loop = state.tenants, state.calls, asyncio.get_running_loop()
+    background = background_of(
+        tenants.memory.service,
+        runner=lambda tenant: _Giving(tenant, tenants, calls, loop),
+        last_active=lambda tenant: state.door.called.get(tenant, -inf),
+        alert=state.metrics.saw_trouble,
+    )
+    tenants.memory.service.sleep_by_itself(background)
+    try:
+        yield
+    finally:
+        await asyncio.to_thread(background.stop, SLEEP_ENDS_S)

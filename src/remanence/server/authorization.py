@@ -110,6 +110,7 @@ class Door:
     watch: Callable[[str, float, BaseException | None], None] | None = None
     once: Once | None = None
     office: Office | None = None
+    called: dict[str, float] = field(default_factory=dict, init=False)  # when last, by tenant
     _refused: dict[tuple[str, str, str], float] = field(default_factory=dict, init=False)
     _min_trust: float = field(default=0.0, init=False)
 
@@ -136,6 +137,7 @@ class Door:
         JSON, or a typed error."""
         started, rule, asked = time.perf_counter(), rule_of(operation), request
         failed: BaseException | None = None
+        self.called[caller.tenant] = time.monotonic()
         try:
             authorise(caller, operation)
             check_request(operation, request)

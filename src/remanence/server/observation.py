@@ -26,6 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from remanence.config import Settings, shown
 from remanence.errors import ConfigError, RemanenceError
+from remanence.model.sleep import Run, Status, Step
 from remanence.server.logs import LoggedRequest
 from remanence.server.problems import problem_of
 from remanence.version import __version__
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
     from remanence.api.memory import Memory
+    from remanence.consolidation.schedules.worker import ServedMoment
     from remanence.model.stats import Stats
     from remanence.server.executor import Calls
 
@@ -63,6 +65,13 @@ class Metrics:
         self._refused = Counter(
             "remanence_refused_total", about, ["reason"], registry=self.registry
         )
+        about = "Runs of steps of sleep that ended"
+        self._runs = Counter(
+            "remanence_sleep_runs_total", about, ["step", "status"], registry=self.registry
+        )
+        for step in Step:  # from 0 on, so that the first failure is seen to come
+            self._runs.labels(step, Status.COMPLETED)
+            self._runs.labels(step, Status.FAILED)
 
     def _timing(self, of: str, labels: list[str]) -> Histogram:
         name, about = f"remanence_{of}_seconds", f"How long {of}s take"
@@ -77,6 +86,16 @@ class Metrics:
         """One request is over."""
         method = seen.method if seen.method in METHODS else "other"
         self._requests.labels(method, seen.path, str(seen.status)).observe(seen.seconds)
+
+    def saw_run(self, run: Run) -> None:
+        """One run of a step of sleep ended."""
+        self._runs.labels(run.step, run.status).inc()
+
+    def saw_trouble(self, outcome: ServedMoment) -> None:
+        """A schedule failed; where no run tells of it, the step that could not begin counts."""
+        step = (outcome.error or "").partition(":")[0]
+        if step in list(Step) and not any(run.status is Status.FAILED for run in outcome.runs):
+            self._runs.labels(step, Status.FAILED).inc()
 
     def refused(self, reason: str) -> None:
         """One request was not let in."""

@@ -178,7 +178,7 @@ def test_a_deed_that_violates_leaves_everything_as_it_was(
         return [*deeds[:-1], replace(deeds[-1], actions=actions)]
 
     before, told = state_of(store), list[Run]()
-    sleep = batches_of(sleeper(store, Pairing(store, spoil=spoil), alert=told.append), 6)
+    sleep = batches_of(sleeper(store, Pairing(store, spoil=spoil), tell=told.append), 6)
     run = only(sleep.run("merge"))
     assert run.status is Status.FAILED
     assert run.error is not None
@@ -218,18 +218,18 @@ def test_an_unexpected_error_is_named_and_not_quoted(store: Store) -> None:
     assert "left" not in run.error
 
 
-def test_an_alert_that_fails_harms_nobody(store: Store) -> None:
-    def alert(run: Run) -> None:
+def test_a_listener_that_fails_harms_nobody(store: Store) -> None:
+    def tell(run: Run) -> None:
         raise ValueError(run.id)
 
-    run = only(sleeper(store, Pairing(store, takes=1), alert=alert).run("merge"))
+    run = only(sleeper(store, Pairing(store, takes=1), tell=tell).run("merge"))
     assert run.alarm is not None
 
 
 def test_the_cap_cuts_a_run_and_sounds_the_alarm(store: Store) -> None:
     told: list[Run] = []
     policy = SleepPolicy(cap=0.1)  # of 24: 3
-    sleep = batches_of(sleeper(store, Pairing(store, takes=1), policy=policy, alert=told.append), 1)
+    sleep = batches_of(sleeper(store, Pairing(store, takes=1), policy=policy, tell=told.append), 1)
     assert len(sleep.plan("merge")[0].deeds) == 3
     run = only(sleep.run("merge"))
     assert (run.status, run.counts["taken"]) == (Status.COMPLETED, 3)

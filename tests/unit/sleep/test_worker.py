@@ -154,11 +154,11 @@ def test_a_failure_is_told_and_tried_three_times_in_all(
         clock.at += timedelta(seconds=30)
         with caplog.at_level(logging.WARNING, "remanence.consolidation"):
             one.tick()
-    assert [alert.error for alert in alerts] == ["ValueError"] * 3
+    assert [alert.error for alert in alerts] == ["merge: ValueError"] * 3
     assert [alert.again_at is None for alert in alerts] == [False, False, True]
     assert SECRET not in caplog.text
     assert caplog.text.count("failed (try") == 3
-    assert schedules.get("mine").error == "ValueError"
+    assert schedules.get("mine").error == "merge: ValueError"
     steps.act = None
     clock.at += timedelta(hours=1)
     assert len(one.tick()) == 1
@@ -337,7 +337,7 @@ def test_who_uses_the_memory_is_not_disturbed(
     store: SqliteStore, steps: Steps, clock: FixedClock
 ) -> None:
     active = [time.monotonic()]
-    one = worker(store, steps, clock, last_active=lambda: active[0], idle_s=3600)
+    one = worker(store, steps, clock, last_active=lambda tenant: active[0], idle_s=3600)
     one.tick()
     clock.at = BEGIN + timedelta(minutes=40)
     assert one.tick() == []
@@ -423,11 +423,18 @@ def test_sleep_is_run_step_by_step() -> None:
     class Sleeper:
         """What `Sleep` does, in short."""
 
+        has_model = False
+
         def __init__(self) -> None:
             self.runs: list[Run] = []
 
         def run(
-            self, steps: Any = None, *, schedule: str | None = None, progress: Any = None
+            self,
+            steps: Any = None,
+            *,
+            schedule: str | None = None,
+            progress: Any = None,
+            model: bool = False,
         ) -> list[Run]:
             (step,) = steps
             run = Run(
@@ -451,3 +458,53 @@ def test_sleep_is_run_step_by_step() -> None:
     assert runner.done("weekly", BEGIN) == {Step.UPKEEP}
     assert runner.done("weekly", BEGIN + timedelta(microseconds=1)) == set()
     assert runner.done("daily", BEGIN) == set()
+
+
+def test_the_language_model_is_asked_and_done_without_where_it_fails() -> None:
+    asked: list[bool] = []
+
+    class Sleeper:
+        """One whose language model is away."""
+
+        has_model = True
+
+        def run(self, steps: Any, *, model: bool = False, **_: Any) -> list[Run]:
+            asked.append(model)
+            told = {"status": Status.FAILED, "error": "LanguageModelError: it is away"}
+            fine = {"status": Status.COMPLETED}
+            how: dict[str, Any] = told if model else fine
+            return [Run(id="1", step=Step.MERGE, started_at=BEGIN, **how)]
+
+    done = SleepRunner(cast(Any, Sleeper())).run(Step.MERGE, "daily", lambda *_: None)
+    assert done is not None
+    assert (done.status, asked) == (Status.COMPLETED, [True, False])
+
+
+def test_a_worker_is_seen_while_it_is_there(
+    store: SqliteStore, steps: Steps, schedules: Schedules, clock: FixedClock
+) -> None:
+    assert "Nobody runs" in str(schedules.get("mine").obstacle)
+    background = Background(worker(store, steps, clock, tenants=lambda: ["t"]), every_s=0.01)
+    background.start()
+    until(lambda: schedules.get("mine").obstacle is None)
+    assert Schedules(store, "u", clock).get("daily").obstacle is not None
+    clock.at += timedelta(minutes=11)  # and gave no sign since
+    assert schedules.get("mine").obstacle is not None
+    clock.at -= timedelta(minutes=11)
+    assert background.stop()
+    until(lambda: schedules.get("mine").obstacle is not None)
+
+
+def test_what_was_changed_is_looked_at_now(
+    store: SqliteStore, steps: Steps, schedules: Schedules, clock: FixedClock
+) -> None:
+    one = worker(store, steps, clock, look_s=3600)
+    background = Background(one, every_s=3600)
+    background.start()
+    until(lambda: schedules.get("mine").obstacle is None)
+    clock.at = BEGIN + timedelta(minutes=50)
+    schedules.set("mine", cron="40 * * * *")
+    clock.at = BEGIN + timedelta(minutes=75)
+    one.look("t")
+    until(lambda: len(steps.ran) > 0)
+    assert background.stop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from weakref import ref
@@ -15,23 +15,38 @@ from remanence.consolidation.chores import Compressing, LearningStep, UpkeepChor
 from remanence.consolidation.conversation_summaries import Talks
 from remanence.consolidation.merges.step import Merging
 from remanence.consolidation.retention.steps import Erasing, Forgetting
-from remanence.consolidation.schedules.worker import Background, SleepRunner, Worker
+from remanence.consolidation.schedules.worker import (
+    Background,
+    Runner,
+    ServedMoment,
+    SleepRunner,
+    Worker,
+)
 from remanence.consolidation.sleep import Sleep
 from remanence.consolidation.steps import Chore, Planner
 from remanence.consolidation.summaries.steps import Distilling, Reflecting
 from remanence.errors import Closed
-from remanence.model.clock import Clock
-from remanence.model.sleep import Step
+from remanence.model.sleep import Run, Step
 
 
 class MemoryService(RememberingMemory):
     """One tenant's memory, open: its layers, and the verbs that are no layer's."""
 
+    hear_of_runs: Callable[[Run], None] | None = None  # every run of a step that ended
+
     def __init__(self, database: str | Path | None = None, **given: Any) -> None:
         super().__init__(database, **given)
         if self.settings.background:
-            self._ending.background = background_of(self, self._clock)
-            self._ending.background.start()
+            self.sleep_by_itself(background_of(self, tenants=[self.tenant]))
+
+    def sleep_by_itself(self, background: Background) -> None:
+        """Have this run schedules until the memory is closed; it hears of those that change."""
+        self._ending.background = background
+        background.start()
+
+    def runner(self) -> SleepRunner:
+        """What runs the memory's schedules."""
+        return SleepRunner(self.sleep, self._not_done)
 
     @layer
     def sleep(self) -> Sleep:
@@ -46,6 +61,7 @@ class MemoryService(RememberingMemory):
             believed=self._believed_now,
             by=f"{socket.gethostname()}:{os.getpid()}",
             changed=self._slept,
+            tell=self.hear_of_runs,
             has_model=self.parts.model is not None,
         )
 
@@ -78,27 +94,30 @@ class MemoryService(RememberingMemory):
         }
 
 
-def runner_of(memory: MemoryService) -> SleepRunner:
-    """What runs the memory's schedules."""
-    erases = memory.settings.erase_after_days > 0
-    return SleepRunner(memory.sleep, () if erases else (Step.ERASE,))
-
-
-def background_of(memory: MemoryService, clock: Clock) -> Background:
+def background_of(
+    memory: MemoryService,
+    *,
+    runner: Callable[[str], Runner] | None = None,
+    tenants: Sequence[str] | None = None,
+    last_active: Callable[[str], float] | None = None,
+    alert: Callable[[ServedMoment], None] | None = None,
+) -> Background:
     """A thread that sleeps for the memory whenever that is due and nobody uses it.
 
     It ends when the memory is dropped, so it must not be what keeps it.
     """
-    known, tenant = ref(memory), memory.tenant
-    worker = Worker(
-        memory.parts.store,
-        lambda _: runner_of(_still_there(known)),
-        clock=clock,
-        tenants=lambda: [tenant],
-        last_active=lambda: _still_there(known).last_active,
-        idle_s=memory.settings.idle_s,
+    known = ref(memory)
+    return Background(
+        Worker(
+            memory.parts.store,
+            runner or (lambda _: _still_there(known).runner()),
+            clock=memory._clock,
+            tenants=None if tenants is None else (lambda: tenants),
+            last_active=last_active or (lambda _: _still_there(known).last_active),
+            idle_s=memory.settings.idle_s,
+            alert=alert,
+        )
     )
-    return Background(worker)
 
 
 def _still_there(known: ref[MemoryService]) -> MemoryService:

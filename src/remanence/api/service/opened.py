@@ -201,6 +201,11 @@ class Ending:
         self._where = where
         self._process = os.getpid()
 
+    def look(self, tenant: str) -> None:
+        """Have whoever runs schedules here look at a tenant's: they were changed."""
+        if self.background is not None:
+            self.background.worker.look(tenant)
+
     def release(self) -> None:
         """Finish what is queued and release everything."""
         if self.background is not None:

@@ -41,6 +41,7 @@ from remanence.model.hit import Hit, Hits
 from remanence.model.memory import Association, Kind, MemoryRecord, State, unit_interval
 from remanence.model.query import MAX_QUERY
 from remanence.model.scope import Reach
+from remanence.model.sleep import Step
 from remanence.model.snapshot import SnapshotDiff
 from remanence.recall.query import where_of
 
@@ -134,7 +135,19 @@ class RememberingMemory(ReadMemory):
     @layer
     def schedules(self) -> Schedules:
         """Schedules: when the memory sleeps by itself."""
-        return Schedules(self.parts.store, self.tenant, self._clock)
+        ending, tenant = self._ending, self.tenant
+        return Schedules(
+            self.parts.store,
+            tenant,
+            self._clock,
+            leave_out=self._not_done,
+            changed=lambda: ending.look(tenant),
+        )
+
+    @property
+    def _not_done(self) -> tuple[Step, ...]:
+        """The steps that schedules leave out."""
+        return () if self.settings.erase_after_days > 0 else (Step.ERASE,)
 
     @layer
     def sessions(self) -> Sessions:

@@ -303,7 +303,8 @@ class Schedules(Layer[F], layer="schedules", group=Group.SLEEP):
         Change a schedule, or make one (then with `cron` and `steps`); the rest stays as it is.
 
         An `after_new` or `after_messages` of 0 takes that away. What was due under the former cron
-        is not made up for; a run under way goes on.
+        is not made up for; a run under way goes on. One that has nothing to do is refused; the
+        answer's `obstacle` says so where nobody runs it.
         """
 
     @verb("DELETE /v1/schedules", scope=Scoping.TENANT, governs=True)

@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -16,7 +16,7 @@ from math import inf
 from secrets import token_hex
 from typing import TYPE_CHECKING, Protocol
 
-from remanence.consolidation.leases import LEASE_S
+from remanence.consolidation.leases import LEASE_S, SIGNED_S, Leases, sign_off, sign_on
 from remanence.consolidation.schedules.claims import (
     Claims,
     Counting,
@@ -29,13 +29,13 @@ from remanence.consolidation.schedules.claims import (
     next_due,
 )
 from remanence.consolidation.schedules.plans import DEFAULTS, Schedule
-from remanence.errors import Closed, Conflict, InvalidInput, StoreError
+from remanence.errors import Closed, Conflict, InvalidInput, LanguageModelError, StoreError
 from remanence.layers.cleanup import believed
 from remanence.model.clock import Clock, SystemClock
 from remanence.model.fork_safety import ForkSafeLock
 from remanence.model.ports.store import Store
 from remanence.model.progress import Progress
-from remanence.model.scope import Reach
+from remanence.model.scope import RESERVED, Reach
 from remanence.model.sleep import Run, Status, Step
 
 if TYPE_CHECKING:
@@ -85,9 +85,10 @@ Tell = Callable[[ServedMoment], None]
 class Worker:
     """Goes round the tenants of a store; any number of workers may, on any number of machines.
 
-    `runner` gives what runs a tenant's steps. `last_active` is when the memory was last used, in
-    seconds of `time.monotonic`; without it, it always counts as idle. `idle_s` is for schedules
-    that say nothing of their own. `tell` hears of every run, `alert` of every failure.
+    `runner` gives what runs a tenant's steps; without `tenants` it does so for all there are.
+    `last_active` is when a tenant's memory was last used, in seconds of `time.monotonic`; without
+    it, it always counts as idle. `idle_s` is for schedules that say nothing of their own. `tell`
+    hears of every run, `alert` of every failure.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class Worker:
         *,
         clock: Clock | None = None,
         tenants: Callable[[], Sequence[str]] | None = None,
-        last_active: Callable[[], float] | None = None,
+        last_active: Callable[[str], float] | None = None,
         idle_s: float = IDLE_S,
         tell: Tell | None = None,
         alert: Tell | None = None,
@@ -108,7 +109,7 @@ class Worker:
         self._store = store
         self._runner = runner
         self._clock = clock or SystemClock()
-        self._tenants = tenants or store.upkeep.tenants
+        self._tenants = tenants
         self._last_active, self._idle_s = last_active, idle_s
         self._tell, self._alert = tell, alert
         self._lease_s, self._look_s = lease_s, look_s
@@ -116,28 +117,50 @@ class Worker:
         self._look_at: dict[str, tuple[datetime, datetime]] = {}
         self._free_at: dict[str, datetime] = {}
         self._doubted: set[str] = set()
-        self._stop = threading.Event()
+        self._stop, self._called = threading.Event(), threading.Event()
         self._counting = Counting(store)
+        self._signing = Leases(store.documents, "", self._clock, self.owner, SIGNED_S)
+        self._sign_at = -inf
 
     def run(self, every_s: float = EVERY_S) -> None:
-        """Tick until `stop` is called or the store is closed."""
+        """Tick until `stop` is called or the store is closed; meanwhile others see that it does."""
         while not self._stop.is_set():
             try:
+                self._sign()
                 self.tick()
             except Closed:
                 return
             except StoreError as error:
                 _log.warning("The schedules could not be read (%s).", type(error).__name__)
-            self._stop.wait(min(every_s, self._until_free()))
+            self._called.wait(min(every_s, self._until_free()))
+            self._called.clear()
+        with suppress(Closed, StoreError):
+            sign_off(self._signing)
 
     def stop(self) -> None:
         """End after the transaction under way; another worker goes on with what is left."""
         self._stop.set()
+        self._called.set()
+
+    def look(self, tenant: str) -> None:
+        """Look at a tenant's schedules now: they were changed."""
+        self._look_at.pop(tenant, None)
+        self._called.set()
+
+    def _sign(self) -> None:
+        if time.monotonic() >= self._sign_at:
+            sign_on(self._signing, None if self._tenants is None else self._tenants())
+            self._sign_at = time.monotonic() + SIGNED_S / 2
+
+    def _served(self) -> Sequence[str]:
+        if self._tenants is not None:
+            return self._tenants()
+        return [one for one in self._store.upkeep.tenants() if not one.startswith(RESERVED)]
 
     def tick(self) -> list[ServedMoment]:
         """Serve all that is due now, tenant after tenant; what became of it."""
         outcomes: list[ServedMoment] = []
-        for tenant in self._tenants():
+        for tenant in self._served():
             if self._stop.is_set():
                 break
             if self._to_look_at(tenant):
@@ -174,15 +197,15 @@ class Worker:
             entry,
             self._clock.now(),
             jitter=jitter_of(plan, self._store.upkeep.identity, tenant),
-            idle=self._is_idle(plan),
+            idle=self._is_idle(tenant, plan),
             counts=partial(self._counting.count, tenant),
         )
 
-    def _is_idle(self, plan: Schedule) -> bool:
+    def _is_idle(self, tenant: str, plan: Schedule) -> bool:
         if self._last_active is None:
             return True
         wanted = self._idle_s if plan.idle_s is None else plan.idle_s
-        return time.monotonic() - self._last_active() >= wanted
+        return time.monotonic() - self._last_active(tenant) >= wanted
 
     def _believed(self, tenant: str) -> bool:
         """Whether the clock can be right; a jump starts no run."""
@@ -319,7 +342,7 @@ def _run(
         except (Interrupted, Conflict) as error:
             return runs, error
         except Exception as error:  # whatever it is: the schedule must go on
-            return runs, type(error).__name__
+            return runs, f"{step}: {type(error).__name__}"
         runs += [] if run is None else [run]
         if run is not None and run.status is Status.FAILED:
             return runs, f"{step}: {run.error or 'it failed'}"
@@ -336,6 +359,7 @@ class SleepRunner:
     """Runs the steps of schedules with a tenant's `Sleep`.
 
     `leave_out` are steps that this memory does not do, such as erasing without a policy for it.
+    The language model is asked, if there is one; where it fails, rules do the step without it.
     """
 
     def __init__(self, sleep: Sleep, leave_out: Collection[Step] = ()) -> None:
@@ -346,7 +370,11 @@ class SleepRunner:
         """Do one step, after what was cut off of it before; None if it is left out."""
         if step in self._leave_out:
             return None
-        return self._sleep.run([step], schedule=schedule, progress=progress)[-1]
+        asked = self._sleep.has_model
+        run = self._sleep.run([step], schedule=schedule, progress=progress, model=asked)[-1]
+        if asked and (run.error or "").startswith(LanguageModelError.__name__):
+            run = self._sleep.run([step], schedule=schedule, progress=progress)[-1]
+        return run
 
     def done(self, schedule: str, since: datetime) -> Collection[Step]:
         """Steps of which a run for that schedule was begun at `since` or later and is over."""
@@ -362,7 +390,7 @@ class Background:
     its parent's goes on, and one worker is enough."""
 
     def __init__(self, worker: Worker, every_s: float = EVERY_S) -> None:
-        self._worker = worker
+        self.worker = worker
         self._every_s = every_s
         self._lock = ForkSafeLock()
         self._thread: threading.Thread | None = None
@@ -378,7 +406,7 @@ class Background:
         with self._lock:
             if not self.running:
                 self._thread = threading.Thread(
-                    target=self._worker.run,
+                    target=self.worker.run,
                     args=(self._every_s,),
                     name="remanence-sleep",
                     daemon=True,
@@ -387,7 +415,7 @@ class Background:
 
     def stop(self, timeout_s: float = STOP_S) -> bool:
         """End after the transaction under way; whether the thread ended in time."""
-        self._worker.stop()
+        self.worker.stop()
         thread = self._thread
         if thread is None or thread is threading.current_thread():
             return True

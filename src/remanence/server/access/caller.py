@@ -15,6 +15,7 @@ from remanence.api.parameters import MOST_ITEMS
 from remanence.api.verb import AnyVerb, Grant, Scoping, briefly
 from remanence.errors import Forbidden, InvalidInput
 from remanence.model.query import MAX_LIMIT
+from remanence.model.scope import RESERVED
 
 # What callers of less than full trust may do besides reading: bring in what carries its trust
 # with it, and take back their own. All else they write would stand in prompts like anybody's.
@@ -178,7 +179,6 @@ def _lacking(caller: Caller, wanted: Collection[Grant], what: str) -> Forbidden:
     )
 
 
-RESERVED = "remanence:"
 KEYS = f"{RESERVED}keys"
 
 
