@@ -163,7 +163,9 @@ class Recall:
         source = self.past_of(query) or self.store.recall
         scores = [p.sum(axis=1) + more.sum(axis=1) for p, more in zip(shares, learned, strict=True)]
         stands = [
-            self._standing(scene, source, own) if scene in lead else np.zeros((len(own), 2))
+            self._standing(scene, source, own)
+            if scene in lead
+            else np.zeros((len(own), 2), np.float32)
             for scene, own in zip(scenes, scores, strict=True)
         ]
         scores = [own + more.sum(axis=1) for own, more in zip(scores, stands, strict=True)]
