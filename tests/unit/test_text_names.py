@@ -23,6 +23,9 @@ from remanence.language.names import mentions_name, names
         ("You are SO LUCKY", []),
         ("Ana likes Ana", ["Ana"]),
         ("chez Zoë à Liège", ["Zoë", "Liège"]),
+        ("We can't. Don't Ask told me Let's Go", ["Ask", "Go"]),
+        ("You'll Love Porto", ["Love Porto"]),
+        ("Priya paints. Pottery calms.", ["Priya"]),
         ("", []),
     ],
 )

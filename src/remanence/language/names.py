@@ -19,6 +19,7 @@ _LINKS = frozenset(
 )
 _NOT_NAME_ENDINGS = ("ing", "ly", "tion", "ness", "ment", "ful", "less", "ous", "ed")
 _CALENDAR = frozenset("MmkWwVHh")
+_SHORT = frozenset(["t", "ll", "re", "ve", "m", "d"])  # don't, we'll: short forms are no names
 _POSSESSIVE = re.compile(r"['’]s?$")
 
 
@@ -28,10 +29,17 @@ def names(text: str) -> list[str]:
     >>> names("Yesterday I met Dr. Ana Silva in New York. Ana's dog came too.")
     ['Dr. Ana Silva', 'New York', 'Ana']
     """
+    return list(dict.fromkeys(name for name, _ in named(text)))
+
+
+def named(text: str) -> Iterator[tuple[str, int]]:
+    """Each name of a text as often as it stands there, and where it begins."""
     if text.islower() or text.isupper():
-        return []
-    found = (_trimmed(text, group) for group in unhurried(_groups(text)))
-    return list(dict.fromkeys(name for name in found if name))
+        return
+    for group in unhurried(_groups(text)):
+        start, end = _trimmed(text, group)
+        if name := _POSSESSIVE.sub("", text[start:end]):
+            yield name, start
 
 
 def mentions_name(text: str, name: str) -> bool:
@@ -112,9 +120,9 @@ def _adjoin(text: str, before: re.Match[str], after: re.Match[str]) -> bool:
     return between == " " and not before[0].lower().endswith(("'s", "’s"))
 
 
-def _trimmed(text: str, group: list[re.Match[str]]) -> str:
+def _trimmed(text: str, group: list[re.Match[str]]) -> tuple[int, int]:
     if _is_shouted([word[0] for word in group]):
-        return ""
+        return 0, 0
     initial = _opens_sentence(text, group[0].start())
     first, end = 0, len(group)
     while first < end and (
@@ -125,8 +133,8 @@ def _trimmed(text: str, group: list[re.Match[str]]) -> str:
         end -= 1
     alone = end - first == 1
     if first == end or (initial and alone and not _is_person_here(text, group[first])):
-        return ""
-    return _POSSESSIVE.sub("", text[group[first].start() : group[end - 1].end()])
+        return 0, 0
+    return group[first].start(), group[end - 1].end()
 
 
 def _is_shouted(words: list[str]) -> bool:
@@ -136,8 +144,8 @@ def _is_shouted(words: list[str]) -> bool:
 
 
 def _is_ordinary(word: str) -> bool:
-    bare = re.split("['’]", word)[0]
-    if len(bare) < 2 or is_stop_word(bare):
+    bare, _, rest = word.replace("’", "'").partition("'")
+    if rest in _SHORT or bare.lower() == "let" or len(bare) < 2 or is_stop_word(bare):
         return bare != "US"
     return meanings().get(bare.lower(), ".")[0] in _CALENDAR
 
@@ -148,6 +156,8 @@ def _is_opener(word: str) -> bool:
 
 
 def _is_person_here(text: str, word: re.Match[str]) -> bool:
+    if word[0].lower() in lexicon.words("men", "women"):
+        return True
     after = _WORD.search(text, word.end(), word.end() + 40)
     if after is None:
         return False
