@@ -28,6 +28,7 @@ class EntityType(StrEnum):
     """What sort of thing an entity is; callers may use other words."""
 
     PERSON = "person"
+    ANIMAL = "animal"
     PLACE = "place"
     ORGANISATION = "organisation"
     THING = "thing"

@@ -34,7 +34,7 @@ class Predicate:
 
 
 PERSON, PLACE, ORGANISATION = EntityType.PERSON, EntityType.PLACE, EntityType.ORGANISATION
-THING, TOPIC = EntityType.THING, EntityType.TOPIC
+ANIMAL, THING, TOPIC = EntityType.ANIMAL, EntityType.THING, EntityType.TOPIC
 ONE, ONCE = Holds.ONE, Holds.ONCE
 
 SAME_AS = "same as"
@@ -82,7 +82,7 @@ _TABLE = (
     Predicate(name="diet", kind=FactKind.PREFERENCE, noun=True),
     # what one has and can
     Predicate(name="has", object=THING),
-    Predicate(name="has pet", object=THING),
+    Predicate(name="has pet", object=ANIMAL),
     Predicate(name="speaks", object=TOPIC),
     Predicate(name="plays", object=TOPIC),
     Predicate(name="member of", object=ORGANISATION),

@@ -128,9 +128,11 @@ def _readable(row: Row, name: str, owner: Owner) -> Entity:
 def told_again(known: Entity, told: Entity) -> Entity:
     """An entity that is there as it stands when it is told of once more.
 
-    It takes a type that is not `thing`, but what a caller gave is not changed by what was found.
+    It takes a type that is not `thing`, but what a caller gave is not changed by what was found,
+    and an animal that is called like a person stays one.
     """
-    heard = told.given or not known.given or known.type == EntityType.THING
+    pet = known.type == EntityType.ANIMAL and told.type == EntityType.PERSON
+    heard = told.given or known.type == EntityType.THING or not (known.given or pet)
     takes = heard and told.type != EntityType.THING
     type, given = told.type if takes else known.type, known.given or told.given
     if (type, given) == (known.type, known.given):

@@ -52,6 +52,7 @@ LONGEST = 28  # characters of a name or predicate that are drawn
 # Okabe and Ito's palette, told apart by colour-blind eyes too.
 COLOURS: dict[str, str] = {
     EntityType.PERSON: "#E69F00",
+    EntityType.ANIMAL: "#D55E00",
     EntityType.PLACE: "#56B4E9",
     EntityType.ORGANISATION: "#009E73",
     EntityType.EVENT: "#CC79A7",

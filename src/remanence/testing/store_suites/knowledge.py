@@ -93,7 +93,9 @@ class KnowledgeSuite:
             ({"type": "place", "created_at": NOW + HOUR}, "place", False),
             ({"type": "thing"}, "place", False),
             ({"type": "person"}, "person", False),
-            ({"type": "thing", "given": True}, "person", True),
+            ({"type": "animal"}, "animal", False),
+            ({"type": "person"}, "animal", False),
+            ({"type": "person", "given": True}, "person", True),
             ({"type": "topic"}, "person", True),
             ({"type": "city", "given": True}, "city", True),
         ]
