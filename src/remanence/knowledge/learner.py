@@ -154,7 +154,7 @@ class Learner:
         said = [name for one in statements for name in (one.subject, one.object) if name]
         return Learnt(
             memory=record.id,
-            entities=tuple(_entities(record, [*names, *said])),
+            entities=tuple(_entities(record, names, said)),
             mentions=tuple(dict.fromkeys(entity_id(record.user_id, n.text) for n in names)),
             claims=tuple(
                 claim_of(record, one, str(self.new_id()), self.origin) for one in statements
@@ -261,23 +261,34 @@ def _distinct(statements: Iterable[Statement]) -> list[Statement]:
     return list(best.values())
 
 
-def _entities(record: MemoryRecord, names: Iterable[NamedEntity]) -> list[Entity]:
+def _entities(
+    record: MemoryRecord, names: Iterable[NamedEntity], said: Iterable[NamedEntity]
+) -> list[Entity]:
     """An entity for each name; of several types, one that says more than `thing`.
 
-    What is trusted less than fully does not say of what sort a name is: others go by that.
+    What only statements name is of the type they need. What is trusted less than fully does not
+    say of what sort a name is: others go by that.
     """
-    found: dict[str, Entity] = {}
+    types = _types(record, said) | _types(record, names)
+    return [
+        Entity(
+            id=id,
+            name=name.text,
+            type=name.type if record.trust >= 1 else EntityType.THING,
+            created_at=_told_at(record),
+            user_id=record.user_id,
+        )
+        for id, name in types.items()
+    ]
+
+
+def _types(record: MemoryRecord, names: Iterable[NamedEntity]) -> dict[str, NamedEntity]:
+    found: dict[str, NamedEntity] = {}
     for name in names:
         id = entity_id(record.user_id, name.text)
         if id not in found or found[id].type == EntityType.THING:
-            found[id] = Entity(
-                id=id,
-                name=name.text,
-                type=name.type if record.trust >= 1 else EntityType.THING,
-                created_at=_told_at(record),
-                user_id=record.user_id,
-            )
-    return list(found.values())
+            found[id] = name
+    return found
 
 
 class FactLearning:

