@@ -51,7 +51,7 @@ def test_a_time_is_told_as_exactly_as_it_is_known(
 
 
 def stated(text: str) -> list[Statement]:
-    return list(read(text, speaker=ANA, at=AT).statements)
+    return list(read(text, speaker=ANA, at=AT, all=True).statements)
 
 
 @pytest.mark.parametrize(

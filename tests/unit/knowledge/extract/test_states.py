@@ -45,7 +45,7 @@ def told(text: str) -> set[str]:
         "I need help with my pills.",
         "I think I'll get a Suica card.",
         "I got a candle set for my sister.",
-        "Linguistic studies support the use of similes.",
+        "- **Backing**: Linguistic studies support the use of similes. " * 6,
         "Emma met Celeste Ng. He works at a bakery.",
     ],
 )

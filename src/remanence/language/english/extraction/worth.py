@@ -10,22 +10,13 @@ from __future__ import annotations
 import math
 import re
 
+from remanence.language.english import lexicon
 from remanence.language.english.extraction.statement import NamedEntity, Statement
 from remanence.language.english.extraction.worth_weights import BASE, WEIGHTS
 from remanence.model.knowledge import FactKind
 from remanence.model.predicates import FAVOURITE
 
 ENOUGH = 0.65
-_FOLLOWING = frozenset(
-    ["in", "on", "at", "for", "with", "of", "to", "from", "about", "by", "into", "over", "after",
-     "before", "as", "than", "that", "which", "who", "and", "or", "but", "so", "because", "since",
-     "when", "while", "if"]
-)  # fmt: skip
-_VAGUE = frozenset(
-    ["it", "them", "there", "one", "ones", "this", "that", "these", "those", "some", "something",
-     "things", "thing", "stuff", "lot", "bit", "way", "time", "anything", "everything"]
-)  # fmt: skip
-_PRONOUNS = frozenset(["i", "me", "my", "we", "our", "you", "your", "his", "her", "their", "us"])
 _NEXT = re.compile(r"[\w']+|[.,!?;:()-]")
 _LISTED = re.compile(r"\s*(?:[-*#>•]|\d+[.)])")
 _FIRST_PERSON = re.compile(r"\b(?:I|my|we|our|me)\b")
@@ -66,8 +57,8 @@ def cues(one: Statement, text: str, speaker: NamedEntity) -> dict[str, float]:
         "long": len(words) >= _LONG,
         "document": len(text) > _DOCUMENT,
         "dated": (one.began or one.ended) is not None,
-        "vague": not _VAGUE.isdisjoint(words),
-        "pronoun": not _PRONOUNS.isdisjoint(words),
+        "vague": not lexicon.words("vague_values").isdisjoint(words),
+        "pronoun": not lexicon.words("pronouns").isdisjoint(words),
         "name": any(word[:1].isupper() for word in one.value.split()[1:]),
         "digit": any(map(str.isdigit, one.value)),
         "list": _LISTED.match(one.sentence) is not None,
@@ -104,4 +95,4 @@ def _after(one: Statement) -> str:
     if found is None:
         return "end"
     word = found[0].lower()
-    return word if word in _FOLLOWING or not word[0].isalnum() else "word"
+    return word if word in lexicon.words("after_values") or not word[0].isalnum() else "word"
