@@ -179,6 +179,43 @@ def test_a_denial_elsewhere_or_of_its_own_sort_does_no_harm(
     assert len(told(right, text=text).statements) == 1
 
 
+LIES = [
+    ("I will move to Graz some day.", fact("Maya", "lives in", "Graz"), "what is to come"),
+    ("I might start at Acme.", fact("Maya", "works at", "Acme"), "what is to come"),
+    ("I'm applying to Acme.", fact("Maya", "works at", "Acme"), "what is to come"),
+    ("I used to live in Graz.", fact("Maya", "lives in", "Graz"), "what is over"),
+    ("I don't work at Acme.", fact("Maya", "works at", "Acme"), "a denial"),
+    ("If I worked at Acme I'd be rich.", fact("Maya", "works at", "Acme"), "a supposition"),
+    ("Do I live in Graz?", fact("Maya", "lives in", "Graz"), "a question"),
+    ("I live in Graz.", fact("Maya", "lives in", "Linz"), "an object that is not in the text"),
+    ("I live in Graz.", fact("Lena", "lives in", "Graz"), "a subject that is not in the text"),
+]
+
+
+@pytest.mark.parametrize(("text", "lie", "reason"), LIES)
+def test_a_model_that_lies_of_tense_and_negation_is_caught(
+    text: str, lie: dict[str, Any], reason: str
+) -> None:
+    reading = told(lie, text=text)
+    assert reading.statements == ()
+    assert reading.refused == {reason: 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("I start at Acme on 1 April 2026.", fact("Maya", "works at", "Acme", began="2026-04-01")),
+        ("I'll move to Graz in May 2026.", fact("Maya", "lives in", "Graz", began="2026-05")),
+        ("I will visit Graz.", fact("Maya", "plans to", "visit Graz")),
+        ("I used to live in Graz.", fact("Maya", "lives in", "Graz", ended="2025-03-14")),
+        ("I live in Graz, but I might move.", fact("Maya", "lives in", "Graz")),
+    ],
+)
+def test_what_is_told_in_its_own_tense_stands(text: str, right: dict[str, Any]) -> None:
+    reading = told(right, text=text)
+    assert [one.value for one in reading.statements] == [right["object"]]
+
+
 def test_an_end_needs_no_object() -> None:
     reading = told(
         fact("user", "works at", "", ended="2025-03-14"), text="Today I quit my job, finally."

@@ -21,7 +21,7 @@ from remanence.language.fences import without_thoughts
 from remanence.language.summary.facts import known_words
 from remanence.language.timerange import calendar
 from remanence.language.words import fold, stop_terms
-from remanence.model.knowledge import EntityType, Timespan
+from remanence.model.knowledge import EntityType, FactKind, Timespan
 from remanence.model.ports.language_model import Reply
 from remanence.model.predicates import PREDICATES, Predicate, predicate_of
 
@@ -38,6 +38,15 @@ _DENIED = re.compile(r"\b(?:not|never|neither|nor|no|without|cannot)\b|n['’]t\
 _NO_DENIAL = re.compile(r"can(?:['’]t|not) wait|not only|no doubt|why not", re.IGNORECASE)
 _SUPPOSED = re.compile(
     r"\b(?:if|unless|imagine|suppose|supposing|wish|pretend|hypothetically)\b", re.IGNORECASE
+)
+_TO_COME = re.compile(
+    r"\b(?:will|shall|might|may|could|would|should|going to|gonna|about to|hop(?:e|es|ing) to"
+    r"|plan(?:s|ning)? to|wants? to|try(?:ing)? to|tries to|thinking (?:of|about)|considering"
+    r"|apply(?:ing)?|applied)\b|['’](?:ll|d)\b",
+    re.IGNORECASE,
+)
+_OVER = re.compile(
+    r"\b(?:used to|no longer|not any ?more|former(?:ly)?|once was|ex-)", re.IGNORECASE
 )
 _ISO = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[T ].*)?)?)?")
 _SLACK = timedelta(days=1)
@@ -137,6 +146,8 @@ def checked(proposal: Proposal | str, heard: ProposalContext) -> Statement:
     sentence = _sentence(heard, value or proposal.subject)
     if ended is None and predicate.name != "dislikes":
         _affirmed(sentence, value)
+    if ended is None and predicate.kind is FactKind.FACT:
+        _present(sentence, value, begun=began is not None)
     return Statement(
         subject=subject,
         predicate=predicate.name,
@@ -222,11 +233,23 @@ def _affirmed(sentence: str, value: str) -> None:
     """Refuses what is only supposed, and what every clause that has the value's words denies."""
     if _SUPPOSED.search(sentence):
         raise RefusedProposal("a supposition")
-    words = known_words(value) - stop_terms()
-    clauses = [one for one in _CLAUSE.split(sentence) if words & known_words(one)]
-    denied = [bool(_DENIED.search(_NO_DENIAL.sub(" ", one))) for one in clauses]
+    denied = [bool(_DENIED.search(_NO_DENIAL.sub(" ", one))) for one in _about(sentence, value)]
     if denied and all(denied):
         raise RefusedProposal("a denial")
+
+
+def _present(sentence: str, value: str, *, begun: bool) -> None:
+    """Refuses for a state what every clause with the value's words tells as to come or as over."""
+    clauses = _about(sentence, value)
+    if clauses and not begun and all(map(_TO_COME.search, clauses)):
+        raise RefusedProposal("what is to come")
+    if clauses and all(map(_OVER.search, clauses)):
+        raise RefusedProposal("what is over")
+
+
+def _about(sentence: str, value: str) -> list[str]:
+    words = known_words(value) - stop_terms()
+    return [one for one in _CLAUSE.split(sentence) if words & known_words(one)]
 
 
 def _when(given: str | None, heard: ProposalContext) -> Timespan | None:
