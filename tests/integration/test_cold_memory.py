@@ -63,7 +63,7 @@ def answers(memory: Memory) -> dict[str, Any]:
         "contains": len(memory.find(**ask, filters={"text": {"contains": "HONEY"}})),
         "get": [_unused(memory.get(one.id)) for one in found],
         "history": [memory.history(one.id) for one in found],
-        "context": memory.context("where did Ana move?", **ask, max_tokens=60).text,
+        "context": memory.context("where did Ana move?", **ask, max_tokens=40).text,
         "export": [json.loads(line).get("text") for line in exported.getvalue().splitlines()],
     }
 

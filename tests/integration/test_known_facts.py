@@ -134,7 +134,7 @@ def test_few_reads_however_many_are_named(facts: Facts, prompt: Prompt) -> None:
         facts.add(one, "is", "tall")
     assert prompt("Is nobody here who could cook tomorrow?") == []
     assert prompt.reads == {"entities": 1}
-    assert len(prompt(f"Are {', '.join(people)} tall?")) == 12
+    assert prompt(f"Are {', '.join(people)} tall?") == [f"{one} is tall" for one in people]
     assert prompt.reads["claims"] <= 2
     assert prompt.reads["entities"] <= 2 + len(people)
 
@@ -149,9 +149,9 @@ def test_of_somebody_with_many_claims_what_is_old_and_single_is_known(
         claim(ana, "is", f"state {n}", observed_at=at, recorded_at=at) for n, at in enumerate(times)
     ]
     store.knowledge.know(tenant, [], said)
-    found = prompt("Where does Ana live?")
-    assert found[0] == "Ana lives in Rome"
-    assert found[1] == "Ana is state 599"
+    assert prompt("Where does Ana live?") == ["Ana lives in Rome"]
+    found = prompt("Where does Ana live, and what state is Ana in?")
+    assert found[:2] == ["Ana lives in Rome", "Ana is state 599"]
     assert prompt.reads["claims"] <= 6
     many = [entity(f"p{n}") for n in range(300)]
     rome = entity("Rome")

@@ -27,6 +27,8 @@ MOST = 30
 NAMESAKES = 10
 NEXT = 3  # of those that the best facts lead to
 BEARS = 0.2  # a word that the question has, or the sort of thing it asks for
+# What is told where nothing bears on the question by its words: "May I eat that?"
+HEALTH = frozenset(["allergic to", "has condition", "takes", "diet"])
 FURTHER = 0.5  # what a fact is worth that is one step away
 _POSSESSIVE = re.compile(r"['’]s$")
 _WORD = re.compile(r"[^\W_]+(?:['’.&-][^\W_]+)*")
@@ -101,8 +103,9 @@ class Known:
             there = self._store.entities(_of_all_agents(asking.reach), onward, limit=NEXT)
             self._gather(found, asking, there, further=True)
         least = 0.0 if asking.of_all(named) else BEARS
-        told = sorted(found.values(), key=_order)
-        return [fact for worth, fact in told if worth >= least and not _is_hollow(fact)][:MOST]
+        known = [one for one in sorted(found.values(), key=_order) if not _is_hollow(one[1])]
+        bearing = [fact for worth, fact in known if worth >= least]
+        return (bearing or [fact for _, fact in known if fact.predicate in HEALTH])[:MOST]
 
     def _gather(
         self,
@@ -118,7 +121,8 @@ class Known:
         for one in known:
             for fact in one.facts:
                 if fact.id not in found:
-                    found[fact.id] = (worth * asking.closeness(fact), fact)
+                    near = worth * asking.closeness(fact)
+                    found[fact.id] = (max(near, BEARS) if further else near, fact)
 
     def _named(self, asking: FactQuestion) -> list[Entity]:
         """The entities that the question names, and whoever asks if it says "I"."""
