@@ -154,6 +154,8 @@ TRIES: dict[str, Callable[[House, str], list[Callable[[], object]]]] = {
     ],
     "close": lambda h, x: [],  # ends b's own connection only: see below
     "for_tenant": lambda h, x: [],  # no caller from outside has it; its views are tried below
+    "runner": lambda h, x: [],  # sleep's own verbs are tried below
+    "sleep_by_itself": lambda h, x: [],  # what it takes runs the tenant's schedules, as above
     "write_uses": lambda h, x: [lambda: h.ours.write_uses()],
     "count": lambda h, x: [
         lambda: h.ours.count(**ALL),

@@ -28,7 +28,16 @@ from support.working import WORKING
 IDS = {"id", "a", "b"}
 # What a layer or a memory does for others of its own, and what whoever opened it does.
 INSIDE = {
-    *("close", "for_tenant", "restore", "write_uses", "learn.trained", "learn.trim"),
+    *(
+        "close",
+        "for_tenant",
+        "restore",
+        "runner",
+        "sleep_by_itself",
+        "write_uses",
+        "learn.trained",
+        "learn.trim",
+    ),
     *("learn.unlearn", "tuning.unlearn", "sessions.push", "sessions.renew", "sessions.drop"),
 }
 

@@ -33,7 +33,7 @@ from support.upgrade.served import SAID, append_once, client, status
 HERE = Path(__file__).parent
 VERSIONS = sorted(one.name for one in HERE.iterdir() if one.name[:1].isdigit())
 # Shelves that came after a version.
-NEWER = {"0.1.0": frozenset({Shelf.JOB, Shelf.SEAL, Shelf.USER})}
+NEWER = {"0.1.0": frozenset({Shelf.JOB, Shelf.SEAL, Shelf.USER, Shelf.WORKER})}
 Place = str | Path
 
 

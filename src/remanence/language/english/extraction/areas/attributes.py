@@ -41,7 +41,7 @@ _MY_FAVOURITE = re.compile(
 _FAVOURITE = re.compile(
     r"(?:[a-z]+ ){0,2}?fav(?:e|ou?rite)? (?P<noun>(?!thing|part|way|time|moment|memory)[a-z -]+)"
 )
-_ASIDE = re.compile(r" (?:this|for|next|right now|in) .*$")
+_ASIDE = re.compile(r" (?:this|for|next|right now|in|at (?:work|school|home|the)\b).*$")
 _HIS_THING = re.compile(r"(?P<kin>[a-z-]+)'s (?P<what>.+)")
 _MACHINES = frozenset(
     ["car", "bike", "motorcycle", "motorbike", "laptop", "phone", "camera", "boat"]
